@@ -1,6 +1,6 @@
 # `make shell` and `make test` work on a fresh machine: they make .venv by themselves (PYTHON=... names another interpreter).
 .DEFAULT_GOAL := help
-.PHONY: help shell test check bench soak venv stubs man completions dictionary checks-page generated clean .venv/shell .venv/dev
+.PHONY: help shell test check bench soak venv stubs man completions dictionary checks-page generated onefile clean .venv/shell .venv/dev
 
 PY := .venv/bin/python
 SECONDS ?= 600
@@ -56,7 +56,10 @@ dictionary: .venv/dev   ## the list of all columns, and docs/dictionary.md
 checks-page: .venv/dev  ## docs/checks.md, from the registry of checks
 	@$(PY) -m tools.gen_checks
 
-generated: stubs dictionary man completions checks-page ## all that is generated and committed
+onefile: .venv/dev      ## dist/metashell.pyz: one executable file, for a host with nothing but this Python
+	@$(PY) -m tools.onefile
+
+generated: stubs dictionary man completions checks-page ## all that is generated; pages and completions are not committed
 
 clean:                  ## what the other goals made, but for .venv
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

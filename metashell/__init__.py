@@ -4,7 +4,8 @@ The wings, from the bottom up; each imports only wings above it in this list:
 
 - `common`: values, errors, safe text, output forms, progress, and the core of options.
 - `codec`: bytes of Kafka and what they mean: messages, record batches, control records, secrets.
-- `disk`: the files of a log directory: segments, indexes, checkpoints, quorum-state, meta.properties; what a server needs before it first starts.
+- `disk`: the files of a log directory (segments, indexes, checkpoints, quorum-state, meta.properties), and what a server needs there
+  before its first start.
 - `metadata`: the state of the cluster as an image, that image as directories, its history, and the checks that judge it.
 - `net`: Kafka's wire: frames, connections, SASL, TLS, and a client.
 - `groups`: what a group coordinator decides, the logs of groups, a server for clients of groups, and simulations of rebalances.

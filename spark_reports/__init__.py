@@ -1,8 +1,8 @@
-"""Kafka's metadata and coordinator logs in Spark: a data source, and jobs over it, one a file.
+"""Kafka's metadata and coordinator logs in Spark: a data source, and jobs over it.
 
-`source` and `stream` are thin over metashell.tables: Spark plans splits on its driver, and each task yields the Arrow batches of its
-split; no Python object is made for a record. `report_job`, `export_job` and `stream_job` are what `spark-reports` runs, on the SQL of
-metashell.tables.reports. Nothing imports this package, and nothing else imports pyspark.
+`source` is thin over metashell.tables: Spark plans splits on its driver, and each task yields the Arrow batches of its split; no Python
+object is made for a record. `main` is the command `spark-reports`, which runs `report_job`, `export_job` or `stream_job`, on the SQL of
+metashell.tables.reports. Nothing imports this package, nothing else imports pyspark, and it imports nothing of metashell.cli.
 
     import spark_reports
     spark_reports.register(spark)

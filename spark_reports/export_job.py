@@ -13,21 +13,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from metashell.cli.tables.export import checked_target_size, outcome_lines, planned_lines
-from metashell.cli.tables.report import EXPORT_MODES, TABLE_FORMATS
-from metashell.cli.tool import complain, with_way_out
+from metashell.common.command import complain, with_way_out
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
-from metashell.disk.uris import is_uri
+from metashell.common.uris import is_uri
 from metashell.tables.input_files import expand_globs
 from metashell.tables.lake.append import FILES, AppendOptions, AppendReport, append_to_store, plan_only, refuse_unfit
+from metashell.tables.lake.append_lines import checked_target_size, outcome_lines, planned_lines
 from metashell.tables.lake.commit import Commits
 from metashell.tables.lake.layout import PARQUET, Rewrite, commit_name, read_format
 from metashell.tables.lake.plan import Task
 from metashell.tables.lake.write_tasks import Job, TaskResult, Written, rewrite_task, write_task
-from metashell.tables.splits import Split
+from metashell.tables.spark_options import EXPORT_MODES, TABLE_FORMATS
+from metashell.tables.splits import FILE_COST_BYTES, Split
 from metashell.tables.stores import open_store
 from spark_reports.session import end_workers, error_from
 from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED, begin_task
@@ -83,7 +83,7 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
     if values.catalog and not _CATALOG.fullmatch(values.catalog):
         raise UsageError(f"--catalog {values.catalog}: not CATALOG or CATALOG.NAMESPACE", "--catalog")
     if name != PARQUET and values.target_file_size:
-        raise UsageError(f"--target-file-size: tables of {name} have a way of their own to put files together", "--target-file-size")
+        raise UsageError(f"--target-file-size: tables of {name} merge small files in their own way", "--target-file-size")
     if name != PARQUET:
         require_readable(values.out)
     is_object_store = is_uri(values.out) and not values.out.lower().startswith(("hdfs:", "file:"))
@@ -94,7 +94,7 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
 
 
 def table_format_of(values: SimpleNamespace) -> str:
-    """What format.json says of the tables; those of a catalog are others than those of a folder."""
+    """Return the name of the tables' format in format.json; tables of a catalog are others than those of a folder."""
     return f"{_format(values)}:{values.catalog}" if values.catalog else _format(values)
 
 
@@ -103,7 +103,7 @@ def _format(values: SimpleNamespace) -> str:
 
 
 def session_settings(values: SimpleNamespace) -> dict[str, str]:
-    """What the session of a job needs. Errors: UsageError for a format that has no jars for this Spark."""
+    """Return the settings that the session of a job needs. Errors: UsageError for a format that has no jars for this Spark."""
     if values.job != "export" or not values.format:
         return {}
     from spark_reports.table_commits import settings_for
@@ -115,7 +115,7 @@ def session_settings(values: SimpleNamespace) -> dict[str, str]:
 
 
 def start_error(error: MetashellError, settings: dict[str, str]) -> MetashellError:
-    """Why Spark did not start: where it looked for jars in vain, what to give."""
+    """Return the error of a Spark that did not start; if it found no jars, the error says what to give."""
     packages = settings.get("spark.jars.packages")
     if packages is None or not re.search("unresolved dependency|download failed", str(error)):
         return error
@@ -147,8 +147,7 @@ def _require_same_columns(store: Store, options: AppendOptions, name: str) -> No
 
 
 def options_of(values: SimpleNamespace) -> AppendOptions:
-    """What a command line asks for."""
-
+    """Return the options of an append that a command line asks for."""
     return AppendOptions(
         paths=planned_paths(values.paths),
         out=values.out,
@@ -164,7 +163,6 @@ def options_of(values: SimpleNamespace) -> AppendOptions:
 
 def run_export(spark: Any, values: SimpleNamespace) -> int:
     """Write tables, and say which; returns how many faults were skipped."""
-
     try:
         report = export_tables(spark, options_of(values), split_bytes=values.split_size, commits=_commits(spark, values))
     except LogCorruptError as error:
@@ -178,7 +176,7 @@ def run_export(spark: Any, values: SimpleNamespace) -> int:
 
 
 def _commits(spark: Any, values: SimpleNamespace) -> Commits:
-    """How what is written gets into tables of the format that is asked for. Errors: MetashellError where Spark lacks what that needs."""
+    """Return the commits for the format of tables that is asked for. Errors: MetashellError where Spark lacks what that needs."""
     name = _format(values)
     if name == PARQUET:
         return FILES
@@ -199,7 +197,7 @@ def _say(report: AppendReport) -> None:
         complain("spark-reports", note)
 
 
-_FILE_COST_BYTES: Final = 64 << 10
+# ---- the export
 
 
 def export_tables(spark: Any, options: AppendOptions, *, split_bytes: int = 0, commits: Commits = FILES) -> AppendReport:
@@ -284,7 +282,7 @@ class SparkTasks:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What a task does to its share; it travels to the executor.
+    """The work of a task on its share; it travels to the executor.
 
     A fault in a file is a result, not an exception: Spark would try again, and stop other tasks while they write. The file `going` says
     that results are wanted: whoever finds a fault, or ends the job, removes it, and tasks that begin later do nothing.
@@ -313,7 +311,7 @@ class WriteTask:
 
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
-    """What a task does to the files that it makes one of."""
+    """The work of a task that makes one file of several."""
 
     place: str
     work: str
@@ -328,4 +326,4 @@ def _of_attempt(work: str) -> str:
 
 
 def _weight(task: Task) -> int:
-    return task.split.bytes + _FILE_COST_BYTES * len(task.split.pieces)
+    return task.split.bytes + FILE_COST_BYTES * len(task.split.pieces)

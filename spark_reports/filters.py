@@ -22,10 +22,9 @@ import pyarrow.compute as pc
 from metashell.common.errors import UsageError
 from metashell.common.options import did_you_mean
 from metashell.tables.columns.chunk_records import Place
-from metashell.tables.read_options import ANY, OPEN, Bounds, Range
+from metashell.tables.read_options import ANY, BOUNDED, OPEN, Bounds, Range
 from metashell.tables.splits import Piece
 
-_BOUNDED: Final = ("offset", "epoch", "timestamp")
 _OF_PIECES: Final = ("cluster_id", "file", "log", "checkpoint")
 """Columns that have one value in all of a file."""
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -53,7 +52,7 @@ class Test:
     is_negated: bool = False
 
     def mask(self, array: pa.Array) -> pa.Array:
-        """Where it holds; null where that is not known, as in SQL."""
+        """Return a mask of the rows for which it holds; null where that is not known, as in SQL."""
         found = self._found(array)
         return pc.invert(found) if self.is_negated else found
 
@@ -114,7 +113,7 @@ def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
     """The same with the bounds that follow, for tables whose rows are of records and have their offset, epoch and timestamp."""
     bounds, types = ANY, None
     for test in filters.tests:
-        if test.column in _BOUNDED and not test.is_negated:
+        if test.column in BOUNDED and not test.is_negated:
             bounds = bounds.on(test.column, _range(test, schema.field(test.column).type))
         if test.column == "type" and not test.is_negated and test.name in ("EqualTo", "In"):
             named = frozenset(test.value if test.name == "In" else (test.value,))
@@ -188,6 +187,8 @@ def _number(value: Any, kind: pa.DataType) -> tuple[int, int]:
     micros = pa.scalar(value, kind).value
     return micros // _MILLI, -(-micros // _MILLI)
 
+
+# ---- the option `where`
 
 _WORD: Final = re.compile(
     r"\s*(?:(?P<number>-?\d+(?![\w.]))|'(?P<text>(?:[^']|'')*)'|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|<>|!=|==|[=<>(),]))"

@@ -13,12 +13,17 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
+from shlex import split
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from metashell.cli.tables.report import SPARK_REPORTS
-from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, complain, declared_tool
+from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, Tool, complain, print_version, settings_file
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.option_parser import HelpRequested, parse_command
+from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, did_you_mean
+from metashell.common.settings import SOURCE_SIGN, read_settings
+from metashell.demo import demo_directory
+from metashell.tables.spark_options import SPARK_REPORTS
 from spark_reports.session import error_from, silence_interrupts
 
 if TYPE_CHECKING:
@@ -101,7 +106,6 @@ def _session(master: str | None, settings: dict[str, str]) -> Any:
 
 def require_tables(names: Sequence[str]) -> None:
     """Errors: UsageError for a name that is no table's, of which an export would find no row."""
-    from metashell.common.options import did_you_mean
     from metashell.tables.dictionary import table_names
 
     known = table_names()
@@ -115,7 +119,7 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
     With `is_whole` nothing looks again later, so logs without a batch are an error here too.
     """
-    from metashell.disk.uris import is_uri
+    from metashell.common.uris import is_uri
     from metashell.tables.input_files import expand_globs, input_files
     from metashell.tables.remote_files import remote_input
 
@@ -139,8 +143,7 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
 
 
 def _report(spark: Any, values: SimpleNamespace) -> int:
-    from metashell.cli.tables.report import ALL, FORMS
-    from metashell.disk.uris import shown_uri
+    from metashell.common.uris import shown_uri
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.local import answerable, logs_at
     from metashell.tables.reports.output import left_out_lines, notes_on, write_answer, write_index
@@ -148,14 +151,14 @@ def _report(spark: Any, values: SimpleNamespace) -> int:
     from metashell.tables.stores import open_store
     from spark_reports.report_job import count_faults, run_on_spark
 
-    wanted = list(REPORTS.values()) if values.job == ALL else [REPORTS[values.job]]
+    wanted = list(REPORTS.values()) if values.job == ALL_REPORTS else [REPORTS[values.job]]
     reports, left_out = answerable(wanted, logs_at(values.paths), values.paths)
     options = reading_options(values)
     fault_count = count_faults(spark, reports, values.paths, options=options)
     notes = notes_on(fault_count, show_secrets=values.show_secrets)
     sources = " ".join(map(shown_uri, values.paths))
-    forms = values.format or FORMS
-    has_index = values.job == ALL and "html" in forms
+    forms = values.format or ANSWER_FORMS
+    has_index = values.job == ALL_REPORTS and "html" in forms
     answers = {}
     store = open_store(values.out, sources=values.paths)
     for report, answer in run_on_spark(spark, reports, values.paths, options=options):
@@ -186,7 +189,35 @@ def _stream(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
     return sum(counts)
 
 
-main = declared_tool(NAME, SPARK_REPORTS, run)
+def run_words(words: Sequence[str]) -> int:
+    """Do the job that the words of a command line name, or print the help or the version."""
+    try:
+        values = parse_command(SPARK_REPORTS, words)
+    except HelpRequested as help_text:
+        sys.stdout.write(str(help_text))
+        return STATUS_OK
+    values.paths = tuple(_named_path(path) if path[:1] == SOURCE_SIGN else path for path in values.paths)
+    return print_version(NAME) if values.version else run(values)
+
+
+def _named_path(word: str) -> str:
+    """The path that the settings have for `@NAME`. Errors: UsageError for a name that they do not have, and for one that is no path."""
+    path, _ = settings_file()
+    sources = read_settings(path).sources if path else {}
+    if word[1:] not in sources:
+        raise UsageError(f"{word}: the settings name no such source{did_you_mean(word[1:], [*sources])}", word)
+    words = split(sources[word[1:]])
+    match words:
+        case ["--demo"]:
+            return demo_directory()
+        case ["-s" | "--snapshot", path]:
+            return path
+        case [option, *_] if option.startswith("-"):
+            raise UsageError(f"{word} is a live cluster, and this reads files", word)
+    return os.path.expanduser(sources[word[1:]])
+
+
+main = Tool(NAME, run_words)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,7 +23,7 @@ from metashell.tables import ReadOptions, tables
 from metashell.tables.columns.typed_tables import Blob, Code, Part, Time, parts_of, spark_schema
 from metashell.tables.dictionary import COMMON_TABLES, STATE_TABLES, log_of_table
 from metashell.tables.read_options import OF_BODIES, Form, OnError
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import BATCHES, CONTROL, PLACE, RECORDS, RecordTable, commented, tables_of_log
 from metashell.tables.state.tables import spark_state_schema
 
@@ -45,7 +45,7 @@ OPTIONS = (
     "path",
     "paths",
 )
-"""All that `kafka_metadata` understands. Spark itself adds `path` and `paths`, and does not tell upper from lower case."""
+"""All options of `kafka_metadata`. Spark itself adds `path` and `paths`, and ignores case."""
 TABLE = "table"
 """The column that names the table of a row, where several are read at once."""
 SPLITS = "_splits"
@@ -55,7 +55,7 @@ SPLITS_SCHEMA = pa.schema([pa.field("split", pa.binary()), pa.field("note", pa.s
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What a load asks for. With several `tables` a row has its columns in a struct that is named as its table."""
+    """The options of a load. With several `tables` a row has its columns in a struct that is named as its table."""
 
     paths: tuple[str, ...]
     tables: tuple[str, ...]
@@ -76,15 +76,15 @@ class LoadOptions:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The tables of columns/ that these are made of."""
-        return tuple(source for table in self.tables for source in (TABLES[table].sources if table in TABLES else (table,)))
+        """The tables of events that these are made of."""
+        return tuple(source for table in self.tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,)))
 
     @property
     def is_state(self) -> bool:
         return self.table in STATE_TABLES
 
     def schema_of(self, table: str) -> pa.Schema:
-        """The columns of a table in the form that is asked for, with what they mean."""
+        """The columns of a table in the wanted form, with their meanings."""
         return table_schema(table, self.options.columns)
 
     @property
@@ -100,32 +100,32 @@ class LoadOptions:
 
 
 def parse_options(options: Mapping[str, str]) -> LoadOptions:
-    """What options ask for. Errors: UsageError."""
+    """Return the parsed options of a load. Errors: UsageError."""
     _refuse_unknown(options)
     several = names_in(options, "tables")
     if several and options.get(TABLE):
         raise UsageError("option table names one table, tables several: give one of the two", "tables")
     form: Form = "raw" if parse_bool(options, "oldColumns") else "typed"
-    asked = tuple(dict.fromkeys(several)) or (options.get(TABLE) or "records",)
-    schemas = [table_schema(table, form) for table in asked]
-    if several and (state := [table for table in asked if table in STATE_TABLES or table in TABLES]):
+    names = tuple(dict.fromkeys(several)) or (options.get(TABLE) or "records",)
+    schemas = [table_schema(table, form) for table in names]
+    if several and (state := [table for table in names if table in STATE_TABLES or table in DERIVED_TABLES]):
         raise UsageError(f"option tables takes tables of events, and {state[0]} is none", state[0])
     columns = names_in(options, "columns")
     if several and columns:
         raise UsageError("option columns is about one table; with tables all columns come", "columns")
     for column in columns:
-        _require_column(asked[0], column, schemas[0])
+        _require_column(names[0], column, schemas[0])
     at = options.get("at", "")
-    if at and asked[0] not in STATE_TABLES:
-        raise UsageError(f"option at is for the tables of the state ({', '.join(STATE_TABLES)}), and {asked[0]} has events", at)
-    if options.get("where") and asked[0] in STATE_TABLES:
-        raise UsageError(f"option where is for tables of events: of {asked[0]}, filter the rows that come", "where")
+    if at and names[0] not in STATE_TABLES:
+        raise UsageError(f"option at is for the tables of the state ({', '.join(STATE_TABLES)}), and {names[0]} has events", at)
+    if options.get("where") and names[0] in STATE_TABLES:
+        raise UsageError(f"option where is for tables of events: filter the rows of {names[0]} after loading", "where")
     return LoadOptions(
         paths=tuple(load_paths(options)),
-        tables=asked,
+        tables=names,
         is_one=not several,
         columns=columns or tuple(schemas[0].names),
-        options=_read_options(options, asked, columns or tuple(schemas[0].names), form),
+        options=_read_options(options, names, columns or tuple(schemas[0].names), form),
         split_bytes=_whole_number(options, "splitBytes"),
         log=known_log(options["log"], "log") if options.get("log") else None,
         every_checkpoint=parse_choice(options, "checkpoints", ("needed", "every")) == "every",
@@ -135,18 +135,20 @@ def parse_options(options: Mapping[str, str]) -> LoadOptions:
     )
 
 
-def _read_options(options: Mapping[str, str], asked: tuple[str, ...], columns: tuple[str, ...], form: Form) -> ReadOptions:
+def _read_options(options: Mapping[str, str], names: tuple[str, ...], columns: tuple[str, ...], form: Form) -> ReadOptions:
     faults_of = names_in(options, "faultsOf")
     for table in faults_of:
         table_schema(table, form)
-    read = frozenset(source for table in asked for source in (TABLES[table].sources if table in TABLES else (table, *faults_of)))
+    read = frozenset(
+        source for table in names for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table, *faults_of))
+    )
     only = names_in(options, "only")
     return ReadOptions(
         tables=read,
         tables_by_log={known_log(name, "only"): read for name in only} if only else None,
         on_error=cast(OnError, parse_choice(options, "onError", ("fail", "skip"))),
         show_secrets=parse_bool(options, "showSecrets"),
-        payloads=not set(OF_BODIES).isdisjoint(columns) or len(asked) > 1,
+        payloads=not set(OF_BODIES).isdisjoint(columns) or len(names) > 1,
         columns=form,
     )
 
@@ -156,13 +158,13 @@ def table_schema(table: str, form: Form = "typed") -> pa.Schema:
     """The schema of a table as Spark takes it. Errors: UsageError for a name that none has."""
     if table == SPLITS:
         return SPLITS_SCHEMA
-    if table in TABLES:
-        return commented(table, TABLES[table].schema)
+    if table in DERIVED_TABLES:
+        return commented(table, DERIVED_TABLES[table].schema)
     if table in STATE_TABLES:
         return commented(table, spark_state_schema(table, form))
     known = tables()
     if table not in known:
-        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *TABLES], 'there are')}", table)
+        raise UsageError(f"unknown table {table}{_near(table, [*STATE_TABLES, *known, *DERIVED_TABLES], 'there are')}", table)
     return commented(table, known[table] if form == "raw" else spark_schema(table))
 
 
@@ -170,7 +172,7 @@ def _refuse_unknown(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in OPTIONS}
     for name in options:
         if name.lower() not in known:
-            # Spark does not tell upper from lower case, and shows all as lower.
+            # Spark ignores case, and shows all options in lower case.
             near = next((f" (did you mean {known[lower]}?)" for lower in get_close_matches(name.lower(), list(known), n=1)), "")
             raise UsageError(f"unknown option {name}" + (near or f"; there are {', '.join(OPTIONS)}"), name)
 
@@ -185,12 +187,12 @@ def _require_column(table: str, column: str, schema: pa.Schema) -> None:
         raise UsageError(f"table {table} has no column {column}{_near(column, schema.names, 'it has')}", column)
 
 
-def with_columns(asked: LoadOptions, wanted: Iterable[str]) -> LoadOptions:
+def with_columns(load: LoadOptions, wanted: Iterable[str]) -> LoadOptions:
     """The same of some columns only, such as those of a schema that was given. Errors: UsageError for one that the table lacks."""
     names = tuple(wanted)
     for column in names:
-        _require_column(asked.table, column, asked.schema_of(asked.table))
-    return replace(asked, columns=names, options=replace(asked.options, payloads=not set(OF_BODIES).isdisjoint(names)))
+        _require_column(load.table, column, load.schema_of(load.table))
+    return replace(load, columns=names, options=replace(load.options, payloads=not set(OF_BODIES).isdisjoint(names)))
 
 
 def known_log(name: str, option: str) -> LogKind:
@@ -245,6 +247,8 @@ def load_paths(options: Mapping[str, Any]) -> list[str]:
     raise UsageError("load() needs a path: a log, a checkpoint, or a directory of them")
 
 
+# ---- columns without nulls
+
 _OF_ALL: Final = frozenset(name for name, _ in PLACE)
 _OF_RECORDS: Final = _OF_ALL | {"offset", "epoch"}
 _OF_COMMON: Final = {
@@ -291,7 +295,7 @@ def _may_be_null(field: FieldSchema) -> bool:
 
 
 def _of_part(part: Part) -> Iterator[str]:
-    """Which columns of a part have a value wherever the raw one has."""
+    """Return the columns of a part that have a value wherever the raw one has."""
     if isinstance(part, Time):
         return
     names = [field.name for field in part.fields()]

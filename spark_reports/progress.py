@@ -1,12 +1,12 @@
-"""How far a growing log has been read, and what is new in it: by batches, so that a log that was cut back is noticed.
+"""The progress of reading a growing log, and what is new in it: by batches, so that a log that was cut back is noticed.
 
-What a stream keeps of each log is one value of JSON: `file` and `end` say up to which byte of which segment it was read, `next` is the
-offset that comes then, and `marks` name the last batches: file, position, base offset, epoch and checksum. A batch that stands no longer
-where it stood means that the log was cut back, as a follower's is when a new leader never had what it holds: what follows the
-last batch that still stands is new. Compaction rewrites the logs of coordinators; there offsets and epochs alone say what was read.
+A stream keeps one JSON value for each log: `file` and `end` are the segment and the byte up to which it was read, `next` is the next
+offset, and `marks` name the last batches: file, position, base offset, epoch and checksum. If a batch is not where it was, the log was cut
+back, as a follower truncates what a new leader never had: what follows the last batch that is still in place is new. Compaction rewrites
+the logs of coordinators; there only offsets and epochs tell what was read.
 
-Behind damage in the last segment nothing is read: who writes it may still cut it off. Then `stopped` names the segment, the byte, and the
-run of the stream that found it: a micro-batch without rows says so, once in each run.
+Nothing is read behind damage in the last segment: its writer may still cut it off. Then `stopped` names the segment, the byte, and the
+run of the stream that found it; a micro-batch without rows reports it, once in each run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, Final, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, BatchHeader, read_batch_header
 from metashell.common.errors import MetashellError
+from metashell.common.uris import shown_uri
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, parse_name
 from metashell.disk.segment import Tail, read_batches
-from metashell.disk.uris import shown_uri
 from metashell.tables.batch_chain import headers_from, narrow_range
 from metashell.tables.input_files import Excerpt, open_input
 from metashell.tables.read_options import Bounds, Range
 from metashell.tables.splits import Piece, cut_points
 
 MARKS_MAX: Final = 32
-"""How many batches a log may be cut back by, so that it is still known which ones."""
+"""The number of batches a log may be cut back by, so that it is still known which ones."""
 _LOOK_MAX: Final = 16 << 20
 """So much of what lies behind the last whole batch is looked at: twice the largest batch of metadata. There may be a segment of zeros."""
 
@@ -50,7 +50,7 @@ class GrowingLog(NamedTuple):
 
 
 class NewBatches(NamedTuple):
-    """What is new in a log, and what has to be said of it: `stopped` whether there are rows or not."""
+    """The news of a log, and the notes on it: `stopped` is written whether there are rows or not."""
 
     pieces: list[Piece]
     note: str = ""
@@ -74,7 +74,7 @@ def growing_logs(files: Iterable[InputFile]) -> list[GrowingLog]:
 
 
 def position_of_log(log: GrowingLog, known: ReadPosition | None, run: int = 0) -> ReadPosition:
-    """How far whole batches reach now; `known` is an earlier answer, which saves looking at what stands before it.
+    """Return how far whole batches reach now; `known` is an earlier answer, which saves looking at what stands before it.
 
     `run` tells one run of a stream from another.
     """
@@ -109,9 +109,9 @@ def position_of_log(log: GrowingLog, known: ReadPosition | None, run: int = 0) -
 
 
 def new_between(log: GrowingLog, start: ReadPosition | None, end: ReadPosition, split_bytes: int) -> NewBatches:
-    """What was appended between two answers of `reach_of`, cut into pieces.
+    """Return what was appended between two answers of `position_of_log`, cut into pieces.
 
-    Errors: MetashellError for a log of which nobody can say any more what was read.
+    Errors: MetashellError for a log whose read part cannot be found any more.
     """
     stopped = _stopped(log, start, end)
     end = _what_stands(log, end)
@@ -122,7 +122,7 @@ def new_between(log: GrowingLog, start: ReadPosition | None, end: ReadPosition, 
 
 
 def _stopped(log: GrowingLog, start: ReadPosition | None, end: ReadPosition) -> str:
-    """What is to be said of damage that stops the reading, if it was not said yet."""
+    """Return the note on damage that stops the reading, if it was not written yet."""
     stopped = end.get("stopped")
     if stopped is None or (start or {}).get("stopped") == stopped:
         return ""
@@ -134,7 +134,7 @@ def _stopped(log: GrowingLog, start: ReadPosition | None, end: ReadPosition) -> 
 
 
 def _damage_at(file: InputFile, position: int) -> Tail | None:
-    """What is wrong behind the last whole batch of a file. A batch that is half written, and zeros, wait for their rest."""
+    """Return the fault after the last whole batch of a file. A batch that is half written, and zeros, wait for their rest."""
     with open_input(file.path, strict=True) as opened:
         size = opened.size() or 0
         if position >= size:
@@ -144,7 +144,7 @@ def _damage_at(file: InputFile, position: int) -> Tail | None:
 
 
 def _what_stands(log: GrowingLog, end: ReadPosition) -> ReadPosition:
-    """How much there still is of what was planned: a log may be cut back before a micro-batch is read, or read again after a crash."""
+    """Return what is still there of what was planned: a log may be cut back before a micro-batch is read, or read again after a crash."""
     if log.is_compacted or not end["marks"] or _stands(log, end["marks"][-1]):
         return end
     left = next((mark for mark in reversed(end["marks"]) if _stands(log, mark)), None)
@@ -152,7 +152,7 @@ def _what_stands(log: GrowingLog, end: ReadPosition) -> ReadPosition:
 
 
 def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """From which byte of which file on a log is new, and what has to be said of it."""
+    """The first file and byte of what is new in a log, and the notes on it."""
     marks = start["marks"]
     if log.is_compacted:
         return _resume_by_offset(log, start)

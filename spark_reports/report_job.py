@@ -12,7 +12,8 @@ from pyspark.sql import Window, functions
 from metashell.disk.names import METADATA, LogKind
 from metashell.tables.reports import uncommitted
 from metashell.tables.reports.catalog import BASES, DERIVED, EARLIEST_MS, LATEST_MS, Report, view_text, with_places
-from metashell.tables.reports.local import FAULTS, as_declared, base_tables_of, source_tables, tables_by_log
+from metashell.tables.reports.local import as_declared, base_tables_of, source_tables, tables_by_log
+from metashell.tables.schemas import FAULTS
 from spark_reports.source import NAME
 
 Answers = Iterator[tuple[Report, pa.Table]]
@@ -38,7 +39,7 @@ def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *,
 
 
 def count_faults(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> int:
-    """How many places these reports leave out: one more pass, which decodes what they decode only where faults are skipped."""
+    """Return how many places these reports leave out: one more pass over the same records, needed only if faults are skipped."""
     base_tables = base_tables_of(reports)
     skips = (options or {}).get("onError") == "skip"
     reader = spark.read.format(NAME).options(**(options or {})).option("table", FAULTS).option("columns", "offset")
@@ -73,7 +74,7 @@ def _base(spark: Any, table: str, logs: Iterable[LogKind], paths: Sequence[str],
 
 
 def _undone(spark: Any, paths: Sequence[str], options: dict[str, str]) -> list[uncommitted.Span]:
-    """What stands in the metadata log and has not happened."""
+    """Return the spans of the metadata log that were never committed."""
 
     def of_log(table: str) -> Any:
         return _base(spark, table, [METADATA], paths, options, "needed").where(with_places("not in_checkpoint(file)"))

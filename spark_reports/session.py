@@ -49,12 +49,13 @@ def open_session(name: str, master: str | None = None, settings: dict[str, str] 
     with _quiet_java():
         spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        # Spark's own handler asks the JVM to cancel its jobs, in the middle of whatever is said to it.
+        # Spark's own handler tells the JVM to cancel its jobs, in the middle of any other call to it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     spark.sparkContext.setLogLevel("ERROR")
-    import spark_reports
+    from spark_reports.source import KafkaMetadataSource
 
-    spark_reports.register(spark)
+    prepare_session(spark)
+    spark.dataSource.register(KafkaMetadataSource)
     return spark
 
 
@@ -122,7 +123,7 @@ def require_parts() -> None:
 
 
 def java_trouble() -> str | None:
-    """Why there is no usable Java, None where there is one."""
+    """Return why there is no usable Java, None if there is one."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
@@ -213,6 +214,8 @@ def _with_our_root(path: str) -> str:
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
 
 
+# ---- masters
+
 _KNOWN: Final = re.compile(r"local|local\[(?:[1-9]\d*|\*)(?:, *\d+)?\]|local-cluster\[[\d, ]+\]|yarn|spark://.+|k8s://.+")
 _DEFAULT_PORT: Final = 7077
 _TIMEOUT_S: Final = 10.0
@@ -246,7 +249,9 @@ def _require_answer(master: str) -> None:
     raise MetashellError(f"--master {master}: no master answers: {'; '.join(reasons)}")
 
 
-_OURS: Final = re.compile(r"^\s*metashell\.errors\.(\w+): (.*)$", re.MULTILINE)
+# ---- errors of Spark in one line
+
+_OURS: Final = re.compile(r"^\s*metashell\.common\.errors\.(\w+): (.*)$", re.MULTILINE)
 _OURS_OF_USAGE: Final = "UsageError"
 _PYTHON: Final = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 _JAVA: Final = re.compile(r'^(?:Exception in thread "\w+" )?((?:\w+\.){2,}[\w$]*(?:Exception|Error)): (.+)$', re.MULTILINE)
@@ -283,7 +288,7 @@ def error_from(error: Exception) -> MetashellError | None:
 
 
 def silence_interrupts() -> None:
-    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command tells it in a line.
+    """Keep py4j from logging Ctrl-C with traces, by its own loggers and the root one: the command reports it in a line.
 
     What goes wrong otherwise comes as an exception, too.
     """
@@ -296,7 +301,7 @@ def silence_interrupts() -> None:
 
 
 def start_reason(remarks: str, error: Exception) -> str:
-    """Why Spark did not start, of what Java wrote to standard error meanwhile."""
+    """Return why Spark did not start, from what Java wrote to standard error meanwhile."""
     first = _JAVA.search(remarks)
     if first is None:
         lines = [line.strip() for line in (remarks.strip() or str(error)).splitlines()]
@@ -307,13 +312,13 @@ def start_reason(remarks: str, error: Exception) -> str:
 
 
 def _full_place(text: str) -> str:
-    """What a full disk kept from being written: output, or else what Spark puts aside."""
+    """Return what a full disk kept from being written: output, or else Spark's own files."""
     found = _WRITTEN.search(text)
     return found[1] if found else "a folder for Spark's own files (SPARK_LOCAL_DIRS, or spark.local.dir)"
 
 
 def _reason(text: str) -> str:
-    """The innermost cause that somebody named: of a worker's trace, or of Java's."""
+    """The innermost cause with a message: of a worker's trace, or of Java's."""
     python = [found for found in _PYTHON.findall(text) if "Traceback" in text]
     if python:
         name, message = python[-1]

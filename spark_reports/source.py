@@ -38,19 +38,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.uris import is_uri
 from metashell.disk.names import LogKind
-from metashell.disk.uris import is_uri
 from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
-from metashell.tables import Split, plan_splits
 from metashell.tables.columns.reader import read_piece
 from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
 from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
-from metashell.tables.reports.derived_tables import TABLES
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
-from metashell.tables.splits import Split, require_logs
+from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import spark_state_batch, state_batches
 from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
@@ -74,7 +73,7 @@ class SplitPartition(InputPartition):
 
 
 class KafkaMetadataSource(DataSource):
-    """What `spark.read.format("kafka_metadata")` and `spark.readStream.format(...)` make."""
+    """The data source of `spark.read.format("kafka_metadata")` and `spark.readStream.format(...)`."""
 
     @classmethod
     def name(cls) -> str:
@@ -84,80 +83,80 @@ class KafkaMetadataSource(DataSource):
         return spark_types(parse_options(self.options).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        asked = parse_options(self.options)
-        if asked.is_state:
-            rows = Rows(asked, schema)
-            return StateReader(rows.asked, rows.schema)
-        return PushingReader(asked, schema) if asked.pushes and KNOWS_FILTERS else SplitReader(asked, schema)
+        load = parse_options(self.options)
+        if load.is_state:
+            rows = Rows(load, schema)
+            return StateReader(rows.load, rows.schema)
+        return PushingReader(load, schema) if load.pushes and KNOWS_FILTERS else SplitReader(load, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
 
-        asked = parse_options(self.options)
-        if asked.is_state:
+        load = parse_options(self.options)
+        if load.is_state:
             raise UsageError(
-                f"table {asked.table} is of the state, which is read as a whole: only tables of events can be streamed", asked.table
+                f"table {load.table} is of the state, which is read as a whole: only tables of events can be streamed", load.table
             )
-        return GrowingLogsReader(asked, schema)
+        return GrowingLogsReader(load, schema)
 
 
 class Rows:
-    """Makes the rows of splits as they are asked for, in the form of `schema`, which is that of the load or was given with it."""
+    """Makes the wanted rows of splits, in the form of `schema`, which is that of the load or was given with it."""
 
-    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
-        if asked.is_one and tuple(schema.names) != asked.columns:
-            asked = with_columns(asked, schema.names)
-        self.asked = asked
-        self.own = asked.schema
+    def __init__(self, load: LoadOptions, schema: StructType) -> None:
+        if load.is_one and tuple(schema.names) != load.columns:
+            load = with_columns(load, schema.names)
+        self.load = load
+        self.own = load.schema
         self.schema = _agreed(self.own, schema)
         self.is_cast = self.schema is not self.own
-        whole = table_schema(asked.table, asked.options.columns) if asked.is_one else asked.schema
-        self._apply(Filters(parse_conditions(asked.where, whole)) if asked.where else Filters(), whole)
+        whole = table_schema(load.table, load.options.columns) if load.is_one else load.schema
+        self._apply(Filters(parse_conditions(load.where, whole)) if load.where else Filters(), whole)
 
     def push(self, filters: list[Any]) -> None:
         """Take the filters that can be judged here, besides those of the load."""
-        whole = self.asked.schema
+        whole = self.load.schema
         self._apply(Filters((*self.filters.tests, *judged(filters, whole).tests)), whole)
 
     def _apply(self, filters: Filters, whole: pa.Schema) -> None:
         self.filters = filters
         # The rows of faults are of places, and those of derived tables of more than one record.
-        if self.asked.is_one and self.asked.table != FAULTS and self.asked.table not in TABLES:
+        if self.load.is_one and self.load.table != FAULTS and self.load.table not in DERIVED_TABLES:
             self.filters = with_bounds(filters, whole)
             needs_payload = any(test.column in OF_BODIES for test in filters.tests)
-            options = replace(self.asked.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
-            self.asked = replace(self.asked, options=replace(options, payloads=options.payloads or needs_payload))
+            options = replace(self.load.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
+            self.load = replace(self.load, options=replace(options, payloads=options.payloads or needs_payload))
 
     def _fields(self) -> frozenset[str] | None:
         """The raw columns that rows and filters need, None for all; no others are made of what was read."""
-        if self.asked.is_state:
+        if self.load.is_state:
             return None
         wanted = self._wanted()
-        return raw_columns(self.asked.table, wanted) if self.asked.options.columns == "typed" else wanted
+        return raw_columns(self.load.table, wanted) if self.load.options.columns == "typed" else wanted
 
     def _wanted(self) -> frozenset[str]:
-        return frozenset((*self.asked.columns, *(test.column for test in self.filters.tests)))
+        return frozenset((*self.load.columns, *(test.column for test in self.filters.tests)))
 
     @property
     def bounds(self) -> Bounds | None:
-        """What limits the batches that are read, if anything does."""
+        """The limits of the batches that are read, if there are any."""
         return None if self.filters.bounds.is_open else self.filters.bounds
 
     def of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split."""
         begin_task()
         for piece in split.pieces:
-            for table, batch in read_piece(piece, self.asked.options):
+            for table, batch in read_piece(piece, self.load.options):
                 yield from self._made(table, batch)
 
     def _made(self, table: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        asked = self.asked
-        if asked.is_one and asked.table in TABLES and table in TABLES[asked.table].sources:
-            batch, table = TABLES[asked.table].rows_of(table, batch), asked.table
-        elif table in asked.tables and asked.options.columns == "typed":
-            batch = spark_batch(typed_batch(table, batch, self._wanted() if asked.is_one else None))
-        if table not in asked.tables or not batch.num_rows:
+        load = self.load
+        if load.is_one and load.table in DERIVED_TABLES and table in DERIVED_TABLES[load.table].sources:
+            batch, table = DERIVED_TABLES[load.table].rows_of(table, batch), load.table
+        elif table in load.tables and load.options.columns == "typed":
+            batch = spark_batch(typed_batch(table, batch, self._wanted() if load.is_one else None))
+        if table not in load.tables or not batch.num_rows:
             return
-        if asked.is_one:
+        if load.is_one:
             batch = self.filters.kept(batch)
             arrays = [_column(batch, field) for field in self.own]
         else:
@@ -167,7 +166,7 @@ class Rows:
             arrays[at] = pa.StructArray.from_arrays(batch.columns, fields=list(self.own.field(at).type))
         if batch.num_rows:
             made = pa.RecordBatch.from_arrays(arrays, schema=self.own)
-            made = made if asked.is_one else self.filters.kept(made)
+            made = made if load.is_one else self.filters.kept(made)
             yield made.cast(self.schema) if self.is_cast else made
 
 
@@ -182,23 +181,23 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
 class SplitReader(DataSourceReader):
     """Plans on the driver, reads in the tasks."""
 
-    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
-        self.rows = Rows(asked, schema)
+    def __init__(self, load: LoadOptions, schema: StructType) -> None:
+        self.rows = Rows(load, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        asked = self.rows.asked
+        load = self.rows.load
         logs: set[LogKind | None] = set()
         splits = balanced_splits(
-            asked.paths, asked.split_bytes, asked.log, every_checkpoint=asked.every_checkpoint, only=self.rows.bounds, logs=logs
+            load.paths, load.split_bytes, load.log, every_checkpoint=load.every_checkpoint, only=self.rows.bounds, logs=logs
         )
-        require_logs(logs, asked.sources, asked.paths)
+        require_logs(logs, load.sources, load.paths)
         splits = [left for split in splits if (left := self._wanted(split)).pieces]
         # Spark wants one partition at least, and an input may hold no batch at all.
         return [SplitPartition(split) for split in splits or [Split(())]]
 
     def _wanted(self, split: Split) -> Split:
         """The split without what lies in logs that are not read, or what no filter wants."""
-        by_log = self.rows.asked.options.tables_by_log
+        by_log = self.rows.load.options.tables_by_log
         pieces = (piece for piece in split.pieces if by_log is None or piece.log in (None, *by_log))
         return Split(tuple(piece for piece in pieces if self.rows.filters.may_hold(piece)))
 
@@ -243,7 +242,7 @@ def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
     ours = spark_types(own)
     if given.names != ours.names:
         raise UsageError(f"the schema that was given has the columns {', '.join(given.names)}; they are {', '.join(ours.names)}", TABLE)
-    # What the zone of a time is called has to be said to newer releases.
+    # Newer releases need the name of a time's zone.
     more: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     wanted = to_arrow_schema(given, **more)
     if wanted.equals(own):
@@ -259,12 +258,14 @@ def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
     return wanted
 
 
+# ---- streams over growing logs
+
 Offset = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class NewPartition(InputPartition):
-    """A task's share; `note` says what is odd about its log."""
+    """A task's share; `note` is a remark on its log."""
 
     split: Split
     note: str = ""
@@ -273,10 +274,10 @@ class NewPartition(InputPartition):
 class GrowingLogsReader(DataSourceStreamReader):
     """Micro-batches of the logs below some directories."""
 
-    def __init__(self, asked: LoadOptions, schema: StructType) -> None:
-        self.asked = asked
-        self.rows = None if asked.table == SPLITS else Rows(asked, schema)
-        self.split_bytes = asked.split_bytes or SPLIT_BYTES
+    def __init__(self, load: LoadOptions, schema: StructType) -> None:
+        self.load = load
+        self.rows = None if load.table == SPLITS else Rows(load, schema)
+        self.split_bytes = load.split_bytes or SPLIT_BYTES
         self._known: Offset = {}
         self._run = time.time_ns()
 
@@ -284,7 +285,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: Offset | None = None, *_: Any) -> Offset:  # noqa: N802 - Spark's name
-        """How far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
+        """Return how far whole batches reach now. Spark before 4.2 does not say where the last one ended."""
         # Spark keeps offsets in files, which must not hold credentials.
         known = {**(start or {}), **self._known}
         self._known = {log.name: position_of_log(log, known.get(log.name), self._run) for log in self._logs()}
@@ -292,7 +293,7 @@ class GrowingLogsReader(DataSourceStreamReader):
         return cast(Offset, json.loads(json.dumps(self._known)))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """What was appended between two offsets, cut into shares."""
+        """Return what was appended between two offsets, cut into shares."""
         if any(not isinstance(reach, dict) for reach in (*start.values(), *end.values())):
             raise MetashellError("the progress of this stream was written by an earlier release: begin a new one with another place for it")
         logs = {log.name: log for log in self._logs()}
@@ -319,10 +320,10 @@ class GrowingLogsReader(DataSourceStreamReader):
 
     def _logs(self) -> list[GrowingLog]:
         found = []
-        for path in self.asked.paths:
+        for path in self.load.paths:
             try:
                 for place in expand_globs(path):
-                    found += list(input_files(place, self.asked.log, may_be_empty=True))
+                    found += list(input_files(place, self.load.log, may_be_empty=True))
             except UsageError:
                 # A directory may be empty until its broker starts; what is not there, or no log, will never be one.
                 if not is_folder(path):
@@ -339,6 +340,9 @@ def is_folder(path: str) -> bool:
     return remote_input(path)[2]
 
 
+# ---- tables of the state
+
+
 @dataclass(frozen=True)
 class ClusterPartition(InputPartition):
     """A task's share: the copies of one cluster's log, of which it shows the one that reaches furthest."""
@@ -349,11 +353,11 @@ class ClusterPartition(InputPartition):
 class StateReader(DataSourceReader):
     """Finds the clusters on the driver, and makes their images in the tasks."""
 
-    def __init__(self, asked: LoadOptions, schema: pa.Schema) -> None:
-        self.wanted = asked
+    def __init__(self, load: LoadOptions, schema: pa.Schema) -> None:
+        self.wanted = load
         self.schema = schema
         # A time ago is one time for all clusters.
-        self.moment = parse_moment(asked.at, round(time.time() * 1000)) if asked.at else None
+        self.moment = parse_moment(load.at, round(time.time() * 1000)) if load.at else None
 
     def partitions(self) -> Sequence[InputPartition]:
         return [
@@ -369,6 +373,8 @@ class StateReader(DataSourceReader):
             for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
                 yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)
 
+
+# ---- the worker of a task
 
 _TASKS_MAX: Final = 2
 """The first task brings our modules, the next one finds what they keep, such as compiled schemas."""

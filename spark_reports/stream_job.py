@@ -17,22 +17,21 @@ from typing import Any, Final
 import pyarrow as pa
 
 from metashell.common.errors import UsageError
-from metashell.disk.uris import is_uri, shown_uri
+from metashell.common.uris import is_uri, shown_uri
 from metashell.tables import ReadOptions, Split, read_split
 from metashell.tables.columns.record_tables import marked_schema
 from metashell.tables.columns.typed_tables import spark_batch
 from metashell.tables.dictionary import STATE_TABLES
 from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.export.plan import refuse_lake
-from metashell.tables.reports.derived_tables import TABLES as DERIVED
+from metashell.tables.reports.catalog import DERIVED
 from metashell.tables.reports.output import left_out
-from metashell.tables.schemas import commented
+from metashell.tables.schemas import FAULTS, commented
 from metashell.tables.stores import Held, Store, open_store
 from spark_reports.options import SPLITS, parse_options, table_schema
 from spark_reports.source import NAME, begin_task
 from spark_reports.table_logs import java_uri
 
-_FAULTS: Final = "faults"
 PROGRESS: Final = "_progress"
 _OF_SPARK: Final = "_spark_metadata"
 _JARS: Final = {
@@ -45,7 +44,7 @@ _PART: Final = re.compile(r"^table=[^/]+/part-(\d{8,})-\d{5,}\.parquet$")
 
 @dataclass(frozen=True, slots=True)
 class StreamTask:
-    """What a task does to its split, and how many faults it left out; it travels to the executor."""
+    """The work of a task on its split; it returns how many faults it left out, and travels to the executor."""
 
     store: Store
     options: ReadOptions
@@ -58,7 +57,7 @@ class StreamTask:
         fault_count = 0
         for table, batch in read_split(split, self.options):
             # Faults that are skipped come whether they are wanted or not.
-            fault_count += batch.num_rows if table == _FAULTS else 0
+            fault_count += batch.num_rows if table == FAULTS else 0
             if self.options.tables is None or table in self.options.tables:
                 tables.setdefault(table, []).append(spark_batch(batch) if self.options.columns == "typed" else batch)
         for table, batches in tables.items():
@@ -158,7 +157,7 @@ def refuse_other_output(store: Store) -> None:
 
 
 def progress_place(spark: Any, out: str) -> str:
-    """Where Spark keeps how far a stream has come: below `out`. Errors: UsageError where its file systems have none for that."""
+    """Return where below `out` Spark keeps the progress of a stream. Errors: UsageError if its file systems have no such place."""
     if not is_uri(out):
         return f"{out.rstrip('/')}/{PROGRESS}"
     place = f"{java_uri(out)}/{PROGRESS}"

@@ -1,4 +1,4 @@
-"""How the rows of tasks get into tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
+"""Commits of rows to tables of Delta Lake or Iceberg: the same commits as of Parquet, with other steps in the middle.
 
     2  the pending file says also how each table was before, and which Java writes to them
     4  each table gets its rows, unless it says that it has them
@@ -28,7 +28,7 @@ from metashell.tables.schemas import SPARK_ROW_METADATA
 from metashell.tables.stores import Held, Store
 from metashell.tables.stores.locks import describe_owner, owner_text
 from spark_reports.session import error_from, is_submitted
-from spark_reports.table_logs import GLOB, Tables, TableState, java_uri
+from spark_reports.table_logs import DELTA, GLOB, Tables, TableState, java_uri
 
 _WAIT_S: Final = 20.0
 _ANEW: Final = "write all anew with --mode overwrite"
@@ -47,7 +47,7 @@ class TableCommits(Commits):
         self._begun = ""
 
     def prepared(self, store: Store, state: LakeState, commit: Commit, staged: Sequence[str]) -> dict[str, Any]:
-        """What has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
+        """Return what has to be known of the tables if this is interrupted. Errors: MetashellError where one is not as the lake left it."""
         tables = self._tables(store, commit)
         parts = _by_table(commit, staged)
         # An overwrite counts as the last commit of each table that there ever was, so one that has no rows gets it too.
@@ -78,7 +78,7 @@ class TableCommits(Commits):
         commit = pending.commit
         tables, parts = self._tables(store, commit), _by_table(commit, pending.staged)
         for table, base in pending.more["bases"].items():
-            # No table can have what has just been begun: only what another run began is asked for.
+            # No table can have a commit that has just begun: only commits that another run began are looked up.
             if commit.id == self._begun or not tables.has(table, commit.number, base):
                 _require_parts(store, table, commit, parts.get(table, ()))
                 frame = self._staged(store, parts[table]) if table in parts else self._nothing(tables, table)
@@ -86,13 +86,13 @@ class TableCommits(Commits):
                 tables.write(table, commit.number, frame, resets=commit.is_reset)
 
     def may_finish(self, store: Store, pending: Pending) -> bool:
-        """Whether its parts are there, or a table has it: then it is completed, or somebody has to look."""
+        """Whether its parts are there, or a table has it: then it is completed, or an operator has to look."""
         self._wait_for(store, pending.more["writer"])
         tables, bases = self._tables(store, pending.commit), pending.more["bases"]
         return pending.is_complete(store) or any(tables.has(table, pending.commit.number, base) for table, base in bases.items())
 
     def kept(self, commit: Commit) -> Commit:
-        """A commit as the ledger keeps it: the files are the tables' business."""
+        """A commit as the ledger keeps it, without files, which the tables' own logs name."""
         return replace(commit, added=(), removed=())
 
     def _tables(self, store: Store, commit: Commit) -> Tables:
@@ -205,7 +205,8 @@ def _kind(field: Any) -> str:
     return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())
 
 
-DELTA: Final = "delta"
+# ---- jars and settings of a format
+
 ICEBERG: Final = "iceberg"
 NAMES: Final = {DELTA: "Delta Lake", ICEBERG: "Iceberg"}
 _DELTA_VERSION: Final = "4.4.0"
@@ -229,7 +230,7 @@ _IN_SPARK: Final = "com.*:*,commons-*:*,io.airlift:*,io.unitycatalog:*,javax.*:*
 
 
 def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
-    """What Maven calls the jars of a format: those that Spark does not have itself. Errors: UsageError where there are none."""
+    """Return Maven's names of the jars of a format that Spark does not have itself. Errors: UsageError where there are none."""
     spark = ".".join(spark_version.split(".")[:2])
     version = RELEASES[table_format].get(spark)
     if version is None:

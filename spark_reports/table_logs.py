@@ -17,12 +17,12 @@ from urllib.parse import unquote
 from zlib import crc32
 
 from metashell.common.errors import MetashellError, UsageError
-from metashell.disk.uris import URI_MARK, is_uri, shown_uri
+from metashell.common.uris import URI_MARK, is_uri, shown_uri
 from metashell.tables.stores.local import path_of_uri
 
 DIVIDED_BY: Final = ("cluster_id", "date")
 GLOB: Final = re.compile(r"([\[\]{}*?\\])")
-"""What Hadoop takes for a pattern, unless a backslash stands before it."""
+"""Characters that Hadoop takes for a pattern, unless a backslash stands before them."""
 _SCHEMES_OF_HADOOP: Final = {"s3": "s3a", "s3a": "s3a", "s3n": "s3a", "gcs": "gs"}
 
 
@@ -47,7 +47,7 @@ class Tables(Protocol):
         ...
 
     def look(self, table: str) -> TableState | None:
-        """How a table is, None where there is none."""
+        """Return the state of a table, None if there is none."""
         ...
 
     def has(self, table: str, number: int, base: str | None) -> bool:
@@ -58,7 +58,7 @@ class Tables(Protocol):
         ...
 
     def lost(self, table: str, look: TableState, last: int, rows: int) -> str:
-        """What a table has lost of this lake, in words, where it was put back to an earlier version; else empty.
+        """Return in words what a table lost of this lake when it was put back to an earlier version; else empty.
 
         `last` is the last commit that wrote to it, `rows` is what all of them wrote. Where its log does not go back far enough, nothing is
         known, and nothing is said.
@@ -66,7 +66,7 @@ class Tables(Protocol):
         ...
 
     def write(self, table: str, number: int, frame: Any, *, resets: bool) -> None:
-        """Add rows to a table, which is made where there is none, or put them in place of all that it has."""
+        """Add rows to a table, created if there is none, or replace all that it has."""
         ...
 
 
@@ -101,7 +101,9 @@ def _file_uri(path: str) -> str:
     return f"file:/{path.lstrip('/')}"
 
 
-_DELTA: Final = "delta"
+DELTA: Final = "delta"
+# ---- Delta Lake
+
 _VERSIONS_MAX: Final = 1000
 """So many versions of others behind the last one of ours are followed."""
 
@@ -157,13 +159,13 @@ class DeltaTables:
                 return "" if found.number >= last else back_at(found.number, last)
             if found.restored.get("timestamp") is not None:
                 # Which version that was depends on the time zone of who did it.
-                count = self._spark.read.format(_DELTA).load(self._path(table)).count()
+                count = self._spark.read.format(DELTA).load(self._path(table)).count()
                 return "" if count >= rows else f"was put back to an earlier time, and has {count:,} rows, where the lake counts {rows:,}"
             version = int(found.restored["version"]) if found.restored else version - 1
         return ""
 
     def _version(self, table: str, number: int) -> _Version | None:
-        """What made a version of a table, None where its log does not have that any more."""
+        """Return what made a version of a table, None if its log does not have that any more."""
         java = self._spark._jvm
         path = java.org.apache.hadoop.fs.Path(f"{self._path(table)}/_delta_log/{number:020d}.json")
         files = path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf())
@@ -181,7 +183,7 @@ class DeltaTables:
 
     def write(self, table: str, number: int, frame: Any, *, resets: bool) -> None:
         (
-            frame.write.format(_DELTA)
+            frame.write.format(DELTA)
             .mode("overwrite" if resets else "append")
             .option("txnAppId", self._application(table))
             .option("txnVersion", str(number))
@@ -199,6 +201,8 @@ class DeltaTables:
         return f"metashell {self._lake_id} {table}"
 
 
+# ---- Iceberg
+
 OWN_CATALOG: Final = "metashell"
 _COMMIT: Final = "metashell.commit"
 _LAKE: Final = "metashell.lake"
@@ -209,7 +213,7 @@ class IcebergTables:
         self._spark = spark
         self._lake_id = lake_id
         self._top = "" if catalog else java_uri(place)
-        # A session keeps a catalog as it was when it was asked first.
+        # A session keeps a catalog as it was at its first use.
         self._space = catalog or f"{OWN_CATALOG}_{crc32(self._top.encode()):08x}"
         if catalog:
             self._open_space()

@@ -158,7 +158,9 @@ def chromium(work: Path) -> Iterator[Chromium]:
     """A browser whose profile lies in `work`; skips, and says why, where there is none."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        pytest.skip(f"no Chromium is installed ({', '.join(NAMES)}): tests/tables/reports/test_axis.py checks the labels without it")
+        pytest.skip(
+            f"no Chromium is installed ({', '.join(NAMES)}): tests/tables/reports/test_timeline_chart.py checks the labels without it"
+        )
     asks_read, asks = os.pipe()
     answers, answers_write = os.pipe()
     words = [program, *FLAGS, f"--user-data-dir={work / 'profile'}"]

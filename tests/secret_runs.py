@@ -12,7 +12,7 @@ from metashell.cli.cluster.rehearse import REHEARSE
 from metashell.cli.connection import QUORUM_OPTIONS
 from metashell.cli.controllers import storage
 from metashell.cli.controllers.storage import STORAGE
-from metashell.cli.groups import command
+from metashell.cli.groups import command as groups_command
 from metashell.cli.groups.command import GROUPS
 from metashell.cli.inspect import bundle, checks, dump_log, kafka_shell
 from metashell.cli.inspect.bundle import BUNDLE
@@ -40,7 +40,7 @@ MAINS = {
     SQL.name: sql.main,
     REPORT.name: report.main,
     STORAGE.name: storage.main,
-    GROUPS.name: command.main,
+    GROUPS.name: groups_command.main,
 }
 WORDS = {
     "target_file_size": ["--append", "--target-file-size", "1k"],

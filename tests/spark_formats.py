@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from metashell.cli.tables.report import TABLE_FORMATS
+from metashell.tables.spark_options import TABLE_FORMATS
 from spark_reports.table_commits import packages_of
 from tests.java import java
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.inspect import dump_log, kafka_shell
-from metashell.cli.inspect import dump_log as kafka_dump_log
 from metashell.cli.kafka import file_tools
 from tests import plain_walk as plain
 from tests.running import REPOSITORY, Outcome, command_line, run_main
@@ -23,7 +22,7 @@ LOG_NAME = "00000000000000000000.log"
 CHECKPOINT_NAME = "00000000000000000008-0000000001.checkpoint"
 MAINS: dict[str, Callable[[list[str]], int]] = {
     "dump-log": dump_log.main,
-    "kafka-dump-log": kafka_dump_log.kafka_main,
+    "kafka-dump-log": dump_log.kafka_main,
     "kafka-shell": kafka_shell.main,
     "kafka-metadata-shell": file_tools.shell_main,
 }

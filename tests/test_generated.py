@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.main import TOOLS
+from metashell.cli.tool_list import TOOLS
 from tools import gen_completions, gen_dictionary, gen_man, gen_slow
 from tools.generated import ROOT
 

@@ -33,6 +33,6 @@ def assert_same_diagnostics(case: Case, stderr: str) -> None:
 
 @pytest.mark.parametrize("case", CASES[:: len(CASES) // 12], ids=lambda case: case.id)
 def test_locale_zone_and_width_change_nothing(case: Case) -> None:
-    outcome = run_process("metashell.cli.inspect.dump_log", case.argv, cwd=case.root, env=ODD_SURROUNDINGS)
+    outcome = run_process("metashell.cli.inspect.dump_log:kafka_main", case.argv, cwd=case.root, env=ODD_SURROUNDINGS)
     assert outcome.stdout == case.stdout, small_diff(case.stdout, outcome.stdout)
     assert outcome.status == case.status, outcome.stderr

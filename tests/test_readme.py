@@ -166,6 +166,30 @@ def compare(request: pytest.FixtureRequest, block: Block, folder: Path, before: 
         assert printed == shown
 
 
+README_LINES_MAX = 150
+CODE_COLUMNS_MAX = 96
+"""What GitHub shows in 830 px without scrolling sideways, at 13.6 px and with its padding."""
+
+
+def test_the_readme_is_one_page_that_nobody_scrolls_sideways() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES_MAX
+    wide = [line for block in blocks() if block.page == "README.md" for line in block.body.splitlines() if len(line) > CODE_COLUMNS_MAX]
+    assert wide == []
+
+
+def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        targets = (found["target"].partition("#")[0] for found in LINK.finditer(page.read_text(encoding="utf-8")))
+        waiting += [(page.parent / target).resolve() for target in targets if target.endswith(".md") and "://" not in target]
+    assert [str(path) for path in (ROOT / "docs").glob("*.md") if path.resolve() not in seen] == []
+
+
 def test_a_block_that_is_not_run_says_why() -> None:
     found = list(blocks())
     assert {block.marker.split(" ")[0] for block in found if block.is_run} <= {"", "live", "spark", PORTS.strip()}

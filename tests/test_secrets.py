@@ -28,17 +28,17 @@ from metashell.cli.inspect.dump_log import DUMP_LOG
 from metashell.cli.kafka import file_tools
 from metashell.cli.shell_options import KAFKA_SHELL
 from metashell.cli.tables.export import EXPORT
-from metashell.cli.tables.report import ALL, REPORT
+from metashell.cli.tables.report import REPORT
 from metashell.cli.tables.sql import SQL
 from metashell.cli.tool_list import TOOLS
 from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
-from metashell.common.options import LOG_KINDS
+from metashell.common.options import ALL_REPORTS, LOG_KINDS
 from metashell.inspect.dump.kafka_records import DECODER_CLASSES
 from metashell.shell.commands import NAMES as SHELL_COMMANDS
 from metashell.tables.dictionary import COMMON_TABLES, table_names
 from metashell.tables.schemas import tables_of_log
-from tests.inspect.bundle.unpacking import unpacked
 from tests.inspect.dump.making import LOG_NAME
+from tests.inspect.unpacking import unpacked
 from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
@@ -46,7 +46,8 @@ from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
 
 NOT_HERE = {
-    "metashell": "a door to the others",
+    "metashell": "runs the other tools",
+    "metashell-kafka": "runs the tools of Kafka's names",
     "metashell-completion": "prints a file that ships with the package, and takes no input",
     "metashell-tables": "prints what ships with the package, and takes no input",
     "metashell-lake": "reads what an export has written: tests/cli/test_lake.py",
@@ -269,7 +270,7 @@ def run_report(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
 @pytest.mark.parametrize("show", quick([False, True]))
 def test_the_report_on_settings(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
-    for words in ([ALL], ["topic_history", "-o", "csv"], [ALL, "-o", "jsonl"], ["timeline", "-o", "html"]):
+    for words in ([ALL_REPORTS], ["topic_history", "-o", "csv"], [ALL_REPORTS, "-o", "jsonl"], ["timeline", "-o", "html"]):
         ran.note(words, run(REPORT, [*words, str(root / "sound" / "somewhere")], tmp_path, show))
     run_report(ran, ["topic_history", str(root / "sound" / "somewhere")], tmp_path / "out", show)
     ran.check(show, ("password", "unknown key"))
@@ -281,7 +282,7 @@ def test_every_report_of_every_place(root: Path, tmp_path: Path) -> None:
     asked = [(place, "skip") for place in sorted(root.glob("*/*"))]
     asked += [(place, on_error) for place in root.glob("*/somewhere") for on_error in REPORT.option("on_error").choices]
     for number, (place, on_error) in enumerate(asked):
-        run_report(ran, [ALL, str(place), "--on-error", on_error], tmp_path / str(number), False)
+        run_report(ran, [ALL_REPORTS, str(place), "--on-error", on_error], tmp_path / str(number), False)
     ran.check(False)
 
 

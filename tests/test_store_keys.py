@@ -13,8 +13,9 @@ from metashell.cli.inspect.checks import VERIFY
 from metashell.cli.inspect.dump_log import DUMP_LOG
 from metashell.cli.shell_options import KAFKA_SHELL
 from metashell.cli.tables.export import EXPORT
-from metashell.cli.tables.report import ALL, REPORT
+from metashell.cli.tables.report import REPORT
 from metashell.cli.tables.sql import SQL
+from metashell.common.options import ALL_REPORTS
 from tests.inspect.dump.making import LOG_NAME
 from tests.secret_logs import content_of, write_logs
 from tests.secret_runs import run
@@ -63,7 +64,7 @@ STORED = ["sound/somewhere", "damaged/somewhere", f"odd/somewhere/{LOG_NAME}", "
 def test_no_row_page_manifest_or_message_tells_what_opens_a_store(store: str, tmp_path: Path, place: str) -> None:
     uri = store.replace("PLACE", place)
     lines = [(SQL, ["select file, cluster_id from records union select file, cluster_id from faults", uri, *more]) for more in ON_ERROR]
-    lines += [(REPORT, [ALL, uri, "--out", str(tmp_path / "reports"), *more]) for more in ON_ERROR]
+    lines += [(REPORT, [ALL_REPORTS, uri, "--out", str(tmp_path / "reports"), *more]) for more in ON_ERROR]
     for form, more in product(TABLE_FORMS, ON_ERROR):
         out = tmp_path / f"{form}-{len(more)}"
         lines.append((EXPORT, [uri, "--out", str(out), "--format", form, "--tables", "all", "--jobs", "1", *more]))

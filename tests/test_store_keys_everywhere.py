@@ -16,7 +16,7 @@ from metashell.tables.stores import open_store
 from tests.running import REPOSITORY
 from tests.s3 import KEY, REGION
 from tests.secret_logs import content_of
-from tests.tables.columns.test_remote_s3 import upload
+from tests.tables.test_remote_s3 import upload
 
 SECRET = "wJalr/XUtnFEMI+K7MDENG/bPxRfi"
 TOKEN = "FwoGZXIvYXdzEBYaDHqa0AP"

@@ -76,9 +76,9 @@ def test_a_drive_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 def test_only_one_place_asks_for_processors_or_syncs_a_file() -> None:
     for path in modules():
         text = path.read_text(encoding="utf-8")
-        assert path.name == "system.py" or ("sched_getaffinity(" not in text and "os.cpu_count(" not in text), path
+        assert path.name == "runtime.py" or ("sched_getaffinity(" not in text and "os.cpu_count(" not in text), path
         # Directories have no cache of their own in a drive.
-        assert path.name in ("system.py", "disk.py") or "os.fsync(" not in text, path
+        assert path.name in ("runtime.py", "file_system.py") or "os.fsync(" not in text, path
 
 
 @pytest.mark.slow

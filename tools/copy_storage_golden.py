@@ -22,7 +22,7 @@ KEPT = ("id", "argv", "exit", "stdout", "stderr", "trace", "varies", "files")
 SOURCE = f"""Command lines of kafka-storage {NEWEST}, what it answered, and the files before and after each of them.
 cases.jsonl.xz: packed from storage/ and from the storage cases of {NEWEST}/*/online.jsonl of the golden set by
 tools/copy_storage_golden.py. configs.txt.xz: whether and why KafkaConfig of {NEWEST} refuses each configuration of
-tests/storage/config_table.py, by tools/gen_config_keys.py.
+tests/disk/config_table.py, by tools/gen_config_keys.py.
 """
 
 

@@ -40,7 +40,7 @@ _HEAD: Final = "| column | type | meaning | since | example |\n| --- | --- | ---
 
 
 def page() -> str:
-    """The page, from what lies in `metashell/columns/meanings`."""
+    """The page, from what lies in `metashell/tables/meanings`."""
     return "".join(_parts())
 
 

@@ -18,7 +18,7 @@ _HEAD: Final = """\
 # Checks
 
 What `metashell health`, `cluster`, `verify`, `storage info`, `status` and the rest may say of a cluster. Each check is one function from
-facts to findings, in the file of `metashell/checks/rules` that its heading names; every command that judges calls it. This page is made
+facts to findings, in a file of `metashell/metadata/checks/rules`; every command that judges calls it. This page is made
 from the registry by `python -m tools.gen_checks`.
 
 `bad` findings end a command with status 1, `unusual` ones leave it 0. A check that lacks the facts it needs is not run, and the answer says

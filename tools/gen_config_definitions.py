@@ -2,8 +2,8 @@
 
     python -m tools.gen_config_definitions
 
-makes metashell/controller/config_keys/{topic,broker,group,client_metrics}.tsv: a line for each key with its type, default, check, flags
-(internal; dynamic: a broker takes it without a restart), synonyms (with what their value is multiplied by) and documentation.
+makes metashell/quorum/controller/config_keys/{topic,broker,group,client_metrics}.tsv: a line for each key with its type, default, check,
+flags (internal; dynamic: a broker takes it without a restart), synonyms (with the factor of their value) and documentation.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.java import KAFKA, run_program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-FOLDER = REPOSITORY / "metashell" / "controller" / "config_keys"
-PROGRAM = REPOSITORY / "tests" / "controller" / "java" / "ConfigDefinitions.java"
+FOLDER = REPOSITORY / "metashell" / "quorum" / "controller" / "config_keys"
+PROGRAM = REPOSITORY / "tests" / "quorum" / "controller" / "java" / "ConfigDefinitions.java"
 KINDS = ("topic", "broker", "group", "client_metrics")
 
 

@@ -24,7 +24,7 @@ from tools.dictionary_examples import examples
 from tools.dictionary_page import PAGE, page
 from tools.generated import ROOT
 
-FOLDER: Final = "metashell/columns/meanings"
+FOLDER: Final = "metashell/tables/meanings"
 _NEVER: Final = "-"
 
 

@@ -131,7 +131,7 @@ KIP-429, by which members keep their partitions while they rebalance; and KIP-26
 members of `metashell/groups/members` and the coordinator of `metashell/groups` show them, with what real Java consumers did as the measure.
 
 `tests/simulation/brokers` shows most of it as behaviour: brokers with leases, logs and clients ask the controllers of
-`metashell/controller`, while the network cuts links between brokers and controllers, brokers and brokers, brokers and clients. After every
+`metashell/quorum/controller`, while the network cuts links between brokers and controllers, brokers, and clients. After every
 event all promises are checked. `python -m tests.simulation SEED --brokers --trace` shows one run.
 """
 

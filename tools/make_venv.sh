@@ -65,7 +65,7 @@ find_and_make_environment() {
 }
 
 # Built with what the environment itself has, so that a later change of pyproject.toml needs nothing from the network either.
-# setuptools makes wheels by itself from 70.1 on.
+# setuptools makes wheels by itself from 70.1 on, and knows license-files from 77 on.
 install() {
     "$VENV/bin/python" -m pip install --disable-pip-version-check -q "$@" >"$LOG" 2>&1
 }
@@ -92,7 +92,7 @@ else
 fi
 if [ -z "$installed" ]; then
     echo "make: installing metashell into $VENV ($SIZE)" >&2
-    install 'setuptools>=70.1' && install --no-build-isolation -e "$WHAT" || fail "installing metashell into $VENV failed"
+    install 'setuptools>=77' && install --no-build-isolation -e "$WHAT" || fail "installing metashell into $VENV failed"
 fi
 # Start-up is measured byte-compiled; without this, PYTHONDONTWRITEBYTECODE would have every start compile the project again.
 PYTHONDONTWRITEBYTECODE= "$VENV/bin/python" -m compileall -q metashell "$VENV/lib" >/dev/null 2>&1

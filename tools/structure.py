@@ -189,8 +189,9 @@ def module_imports(root: Path, paths: Iterable[Path]) -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 imported.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
-                imported.add(node.module)
-                imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+                # A module by way of its package is that module: Python has begun with the package anyway.
+                full = [f"{node.module}.{alias.name}" for alias in node.names]
+                imported.update(name if name in names else node.module for name in full)
         found[name] = (imported & names.keys()) - {name}
     return found
 

@@ -6,11 +6,3 @@ by task: `inspect` (the shell, dumps, checks), `cluster` (a live cluster and pla
 one line and gives the status. What a command's work needs is imported when it runs, so `--version` and `--help` start nothing else.
 
 Sources are opened here and handed to the wings below. No other package imports this one."""
-
-import sys
-
-if sys.platform == "win32":
-    # Before any import of a command, since some of them fail there.
-    from metashell.common.runtime import refuse_windows
-
-    refuse_windows()

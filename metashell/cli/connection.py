@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
+from getpass import GetPassWarning, getpass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from metashell.common import options
@@ -161,9 +164,6 @@ LEADERLESS_MS = 4000
 
 def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
     """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
-    from types import SimpleNamespace
-
-    from metashell.common.errors import UsageError
 
     named = SimpleNamespace(**vars(values))
     if not named.bootstrap_server and not named.bootstrap_controller:
@@ -312,8 +312,6 @@ def _checked(raw: bytes, place: str) -> str:
 
 
 def _asked(question: str) -> str:
-    import warnings
-    from getpass import GetPassWarning, getpass
 
     from metashell.common.terminal import end_progress
 

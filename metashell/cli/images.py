@@ -5,13 +5,18 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from functools import cache, partial
 from threading import Event, Thread
 from time import monotonic
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from metashell.cli.tool import complain
+from metashell import __version__
+from metashell.cli.tool import chosen_settings, complain
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common.errors import MetashellError, UsageError
+from metashell.demo import demo_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,8 +194,6 @@ def make_context(
     Shape: `settings` are those of a person at a prompt: what they say of looks is nothing for scripts. Without `output` it is the form
     that they choose, or else text.
     """
-    from metashell import __version__
-    from metashell.codec.releases import NEWEST_RELEASE
     from metashell.common.forms import standard_output
     from metashell.metadata.nodes import LocalInfo, build_root
     from metashell.shell.context import Context
@@ -351,7 +354,6 @@ def _add_older(chunks: ChunkSource, opener: FetchedOpener) -> None:
 
 def image_of_moment(past: Past, text: str) -> MetadataImage:
     """The image as of a moment. Errors: UsageError for no moment; MetashellError for one of which nothing is known."""
-    import time
 
     from metashell.common.terminal import show_progress
     from metashell.metadata.history import parse_moment
@@ -365,13 +367,10 @@ def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Pa
     """What opens the other source of `diff`: a path, a name with an @, or controllers, which are reached as the command line says."""
 
     def make(path: str | None, controllers: str | None) -> Past:
-        from types import SimpleNamespace
 
         other = {"bootstrap_controller": controllers, "bootstrap_server": None}
         if path is not None and path[:1] == "@":
             from metashell.cli.sources import SOURCE_OPTIONS, source_of
-            from metashell.cli.tool import chosen_settings
-            from metashell.demo import demo_directory
 
             named = source_of(path, values.settings or chosen_settings("kafka-shell"), "--snapshot")
             path = demo_directory() if named.demo else named.snapshot
@@ -391,7 +390,6 @@ def compares_with_quorum(command: Sequence[str]) -> bool:
 
 def check_path(path: str) -> None:
     """Errors: MetashellError for a path that cannot be opened, and for a file that is no metadata."""
-    from metashell.common.errors import MetashellError, UsageError
     from metashell.disk.source import FileSource
 
     if os.path.isdir(path):

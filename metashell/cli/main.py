@@ -6,12 +6,15 @@ too."""
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from metashell.cli.tool import STATUS_OK, STATUS_USAGE, Tool, declared_tool, parsed
 from metashell.common import options
-from metashell.common.options import Argument, CommandSpec
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.options import Argument, CommandSpec, did_you_mean
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -39,7 +42,6 @@ def run_subcommand(words: list[str]) -> int:
 
 def tool_of(name: str) -> Tool:
     """The command of that name, whose module is imported now."""
-    from importlib import import_module
 
     module, _, attribute = SUBCOMMANDS[name][0].partition(":")
     tool = getattr(import_module(f"metashell.cli.{module}"), attribute or "main")
@@ -49,8 +51,6 @@ def tool_of(name: str) -> Tool:
 
 def _command_words(words: list[str]) -> list[str]:
     """The words from the command's name on; none if the line asks for help or the version, which is then printed."""
-    from metashell.common.errors import UsageError
-    from metashell.common.options import did_you_mean
 
     values = parsed(METASHELL, words)
     if values is None:
@@ -186,6 +186,7 @@ _SCRIPTS = {"bash": "bash/metashell", "zsh": "zsh/_metashell", "fish": "fish/met
 
 def _print_script(values: SimpleNamespace) -> int:
     """Print the script of one shell."""
+
     from importlib.resources import files
 
     script = files("metashell").joinpath("completions", _SCRIPTS[values.shell])
@@ -195,11 +196,9 @@ def _print_script(values: SimpleNamespace) -> int:
 
 def _made(shell: str) -> str:
     """The script of one shell, made by the tools of the source tree, in a process of its own: nothing here imports them."""
-    import os
     import subprocess
 
     import metashell
-    from metashell.common.errors import MetashellError
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(metashell.__file__)))
     if not os.path.exists(os.path.join(root, "tools", "gen_completions.py")):
@@ -219,9 +218,6 @@ KAFKA_NAME = "metashell kafka"
 
 def run_kafka(words: list[str]) -> int:
     """Hand the words after a name to the command of that name; without one list the names."""
-
-    from metashell.common.errors import UsageError
-    from metashell.common.options import did_you_mean
 
     if not words:
         sys.stdout.write("".join(f"{name}\n" for name in KAFKA_NAMES))

@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from metashell.common.errors import MetashellError, UsageError
+from metashell.demo import demo_directory
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import SimpleNamespace
@@ -43,7 +46,6 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
     if not values.command:
         return list(words)
 
-    from metashell.common.errors import UsageError
     from metashell.shell.commands import find_command
 
     words = list(words)
@@ -97,8 +99,6 @@ def name_stored(values: SimpleNamespace, chosen: Chosen) -> None:
     if getattr(values, "snapshot", None) is not None:
         choose_named(values, chosen)
     if getattr(values, "demo", False):
-        from metashell.demo import demo_directory
-
         values.snapshot = demo_directory()
 
 
@@ -110,7 +110,6 @@ def is_path(word: str) -> bool:
 def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespace:
     """The options of a source as people say it: a path, a name with an @, or options. `where` it is said; empty on a command line."""
     from metashell.cli.shell_options import KAFKA_SHELL
-    from metashell.common.errors import UsageError
     from metashell.common.option_parser import HelpRequested, parse_command
     from metashell.common.options import did_you_mean
     from metashell.shell.words import split_line
@@ -143,7 +142,6 @@ def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
     one is the other source. Errors: UsageError where there is no source.
     """
     from metashell.cli.shell_options import KAFKA_SHELL
-    from metashell.common.errors import UsageError
     from metashell.shell.commands import find_command
 
     command = find_command(name)
@@ -216,7 +214,6 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
 def _holds_metadata(spec: CommandSpec, word: str) -> bool:
     """Whether a word is a path: of a log's file, or with a slash where the command takes no other file; else where metadata lies there."""
-    from metashell.common.errors import MetashellError
     from metashell.disk.inputs import find_metadata
 
     takes_files = any(argument.kind == "file" for argument in spec.arguments)
@@ -240,7 +237,6 @@ def _cluster_words(named: SimpleNamespace) -> list[str]:
 
 def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
     """The words with the path of the demo for `--demo`, where the command reads paths that are words by themselves."""
-    from metashell.demo import demo_directory
 
     if not any(argument.kind == "source" for argument in spec.arguments) or not any(option.dest == "demo" for option in spec.options):
         return list(words)
@@ -284,20 +280,16 @@ def path_of(word: str, chosen: Chosen) -> str:
 def _named(word: str, settings: Settings | None) -> SimpleNamespace:
     named = source_of(word, settings, "")
     if named.demo:
-        from metashell.demo import demo_directory
-
         named.snapshot = demo_directory()
     return named
 
 
 def _stored_only(word: str) -> UsageError:
-    from metashell.common.errors import UsageError
 
     return UsageError(f"{word} is metadata on disk, and this asks a live cluster", word)
 
 
 def _live_only(word: str) -> UsageError:
-    from metashell.common.errors import UsageError
 
     return UsageError(f"{word} is a live cluster, and this reads files", word)
 
@@ -315,7 +307,6 @@ def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
     Errors: UsageError for a letter that was probably meant for the command, which does not have it.
     """
     from metashell.cli.shell_options import KAFKA_SHELL
-    from metashell.common.errors import UsageError
     from metashell.shell.commands import find_command
 
     command = values.command

@@ -29,9 +29,10 @@ from metashell.cli.main import COMPLETION, KAFKA, METASHELL
 from metashell.cli.shell_options import KAFKA_METADATA_SHELL, KAFKA_SHELL, SHELL_COMMANDS
 from metashell.cli.tables.export import EXPORT
 from metashell.cli.tables.lake import LAKE
-from metashell.cli.tables.report import REPORT, SPARK_REPORTS
+from metashell.cli.tables.report import REPORT
 from metashell.cli.tables.sql import SQL, TABLES
 from metashell.common.options import CommandSpec
+from metashell.tables.spark_options import SPARK_REPORTS
 
 TOOLS: dict[str, CommandSpec] = {
     spec.name: spec

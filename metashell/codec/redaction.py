@@ -24,8 +24,8 @@ from metashell.codec.metadata_records import FRAME_VERSION, KIP631_FRAME_VERSION
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.common.errors import DecodeError
+from metashell.common.values import REDACTED as REDACTED
 
-REDACTED = "[redacted]"
 _LISTENER_PREFIX = "listener.name."
 
 # ---- which fields are secret -----------------------------------------------------------------------------------------

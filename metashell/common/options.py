@@ -268,6 +268,11 @@ REPORT_SUMMARIES = {
     "group_expiring": "committed offsets that expire, and when",
 }
 """The reports and their subjects, in the order of the command line's list."""
+ALL_REPORTS = "all"
+REPORTS_TEXT = ("REPORTS", listed({**REPORT_SUMMARIES, ALL_REPORTS: "each report that the logs can answer"}))
+"""The section of a help text that lists the reports."""
+ANSWER_FORMS = ("parquet", "csv", "json", "html")
+"""The forms of files with the answer of a report."""
 
 
 OffsetRange = tuple[int | None, int | None]

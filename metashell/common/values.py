@@ -13,6 +13,9 @@ from typing import Final, NewType
 
 from metashell.common.errors import UsageError
 
+REDACTED: Final = "[redacted]"
+"""The text that is shown for a secret."""
+
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
 """Topic id of __cluster_metadata, `AAAAAAAAAAAAAAAAAAAAAQ`; the same bits are DirectoryId.UNASSIGNED."""

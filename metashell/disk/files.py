@@ -53,7 +53,7 @@ def open_file(path: str) -> OpenFile:
     try:
         file = _open_plain(path)
     except OSError as error:
-        from metashell.disk.uris import is_uri, shown_uri
+        from metashell.common.uris import is_uri, shown_uri
 
         if is_uri(path) and error.errno in (ENOENT, ENOTDIR):
             raise PathError(f"{shown_uri(path)}: {_IN_A_STORE}", shown_uri(path)) from error

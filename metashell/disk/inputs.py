@@ -315,7 +315,7 @@ def named_file(path: str, tree: Tree = LOCAL, folder: str | None = None) -> Inpu
             return InputFile(path=path, log=None, cluster_id=cluster_of(folder))
         name = os.path.basename(path)
     else:
-        from metashell.disk.uris import file_name
+        from metashell.common.uris import file_name
 
         name = file_name(path)
     parsed = parse_name(name)
@@ -455,7 +455,7 @@ def paths_of(path: str) -> list[str]:
         return [path]
     from glob import glob
 
-    from metashell.disk.uris import is_uri
+    from metashell.common.uris import is_uri
 
     if is_uri(path):
         return [path]

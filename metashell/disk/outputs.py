@@ -11,8 +11,8 @@ from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
 from metashell.common.errors import PathError, UsageError, reason_of
+from metashell.common.uris import is_uri, shown_uri
 from metashell.disk.names import META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE
-from metashell.disk.uris import is_uri, shown_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
-"""Answers that consist of an error: one table has the answer of each API to a request that is refused as a whole.
+"""Error answers: a table with the answer of each API to a request that is refused as a whole.
 
-Also the error of the answer when the records of a decision could not be written.
+Also the error of the answer if the records of a decision could not be written.
 Source: the getErrorResponse methods of org.apache.kafka.common.requests of 4.3.1;
 org.apache.kafka.coordinator.group.GroupMetadataManager.appendGroupMetadataErrorToResponseError."""
 
@@ -52,11 +52,11 @@ from metashell.codec.error_codes import (
 from metashell.groups.decision import Answer, GroupError, Request
 
 ALL_OPERATIONS: Final = 0b1101_0100_1000
-"""What a client may do to a group where nothing is forbidden: read, delete, describe, and describe and alter its configs."""
+"""The operations on a group that are authorized without ACLs: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS."""
 
 
 def error_body(request: Request, code: int, message: str | None = None) -> Any:
-    """The response object that refuses a request. `message` is for APIs that have one; without it theirs is null.
+    """Return the response object that refuses a request. `message` is null for APIs that have one and get none here.
 
     Errors: KeyError for an API that is not the coordinator's.
     """
@@ -64,12 +64,12 @@ def error_body(request: Request, code: int, message: str | None = None) -> Any:
 
 
 def refuse_request(request: Request, error: GroupError) -> Answer:
-    """The answer to a request that failed as a whole."""
+    """Return the answer to a request that failed as a whole."""
     return Answer(request.ticket, error_body(request, error.code, error.message))
 
 
 def commit_error_topics(body: Any, code: int, topic_kind: Any, partition_kind: Any) -> tuple[Any, ...]:
-    """One code for each partition of a commit."""
+    """Return the same error for each partition of a commit."""
     return tuple(
         topic_kind(
             name=topic.name,
@@ -81,30 +81,22 @@ def commit_error_topics(body: Any, code: int, topic_kind: Any, partition_kind: A
 
 
 def fetch_error_group(group: Any, code: int) -> messages.OffsetFetchResponse.OffsetFetchResponseGroup:
-    """A group whose offsets are refused, as OffsetFetch answers from version 8 on."""
+    """Return the refusal of one group's offsets, for OffsetFetch from version 8 on."""
     return messages.OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
 
 
 def coordinator_error(key: str, code: int, message: str | None) -> messages.FindCoordinatorResponse.Coordinator:
-    """A key whose coordinator is not named, as FindCoordinator answers from version 4 on."""
+    """Return the answer for a key without coordinator, for FindCoordinator from version 4 on."""
     return messages.FindCoordinatorResponse.Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)
+
+
+def _code_only(kind: Any) -> Callable[[Request, int, str | None], Any]:
+    return lambda request, code, message: kind(error_code=code)
 
 
 def _join(request: Request, code: int, message: str | None) -> messages.JoinGroupResponse:
     name = None if request.version >= 7 else ""
     return messages.JoinGroupResponse(error_code=code, protocol_name=name)
-
-
-def _sync(request: Request, code: int, message: str | None) -> messages.SyncGroupResponse:
-    return messages.SyncGroupResponse(error_code=code)
-
-
-def _heartbeat(request: Request, code: int, message: str | None) -> messages.HeartbeatResponse:
-    return messages.HeartbeatResponse(error_code=code)
-
-
-def _leave(request: Request, code: int, message: str | None) -> messages.LeaveGroupResponse:
-    return messages.LeaveGroupResponse(error_code=code)
 
 
 def _offset_commit(request: Request, code: int, message: str | None) -> messages.OffsetCommitResponse:
@@ -139,14 +131,6 @@ def _offset_fetch(request: Request, code: int, message: str | None) -> messages.
     )
 
 
-def _offset_delete(request: Request, code: int, message: str | None) -> messages.OffsetDeleteResponse:
-    return messages.OffsetDeleteResponse(error_code=code)
-
-
-def _list_groups(request: Request, code: int, message: str | None) -> messages.ListGroupsResponse:
-    return messages.ListGroupsResponse(error_code=code)
-
-
 def _delete_groups(request: Request, code: int, message: str | None) -> messages.DeleteGroupsResponse:
     kind = messages.DeleteGroupsResponse
     names = dict.fromkeys(request.body.groups_names)
@@ -167,10 +151,7 @@ def _describe(kind: Any) -> Callable[[Request, int, str | None], Any]:
 
 
 def _modern_heartbeat(kind: Any) -> Callable[[Request, int, str | None], Any]:
-    def answer(request: Request, code: int, message: str | None) -> Any:
-        return kind(error_code=code, error_message=message)
-
-    return answer
+    return lambda request, code, message: kind(error_code=code, error_message=message)
 
 
 def _streams_heartbeat(request: Request, code: int, message: str | None) -> messages.StreamsGroupHeartbeatResponse:
@@ -190,30 +171,22 @@ def _init_producer_id(request: Request, code: int, message: str | None) -> messa
     return messages.InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
 
 
-def _add_offsets_to_txn(request: Request, code: int, message: str | None) -> messages.AddOffsetsToTxnResponse:
-    return messages.AddOffsetsToTxnResponse(error_code=code)
-
-
-def _end_txn(request: Request, code: int, message: str | None) -> messages.EndTxnResponse:
-    return messages.EndTxnResponse(error_code=code)
-
-
 _BODIES: Final[dict[int, Callable[[Request, int, str | None], Any]]] = {
     OFFSET_COMMIT: _offset_commit,
     OFFSET_FETCH: _offset_fetch,
     FIND_COORDINATOR: _find_coordinator,
     JOIN_GROUP: _join,
-    HEARTBEAT: _heartbeat,
-    LEAVE_GROUP: _leave,
-    SYNC_GROUP: _sync,
+    HEARTBEAT: _code_only(messages.HeartbeatResponse),
+    LEAVE_GROUP: _code_only(messages.LeaveGroupResponse),
+    SYNC_GROUP: _code_only(messages.SyncGroupResponse),
     DESCRIBE_GROUPS: _describe_groups,
-    LIST_GROUPS: _list_groups,
+    LIST_GROUPS: _code_only(messages.ListGroupsResponse),
     INIT_PRODUCER_ID: _init_producer_id,
-    ADD_OFFSETS_TO_TXN: _add_offsets_to_txn,
-    END_TXN: _end_txn,
+    ADD_OFFSETS_TO_TXN: _code_only(messages.AddOffsetsToTxnResponse),
+    END_TXN: _code_only(messages.EndTxnResponse),
     TXN_OFFSET_COMMIT: _txn_offset_commit,
     DELETE_GROUPS: _delete_groups,
-    OFFSET_DELETE: _offset_delete,
+    OFFSET_DELETE: _code_only(messages.OffsetDeleteResponse),
     CONSUMER_GROUP_HEARTBEAT: _modern_heartbeat(messages.ConsumerGroupHeartbeatResponse),
     CONSUMER_GROUP_DESCRIBE: _describe(messages.ConsumerGroupDescribeResponse),
     SHARE_GROUP_HEARTBEAT: _modern_heartbeat(messages.ShareGroupHeartbeatResponse),
@@ -237,5 +210,8 @@ _ANSWERED_AS: Final = {
 
 
 def append_error_code(code: int) -> int:
-    """The error of the answer for the error of the append."""
+    """Return the error that the client gets if an append failed with `code`.
+
+    The client sent no record and chose no topic: MESSAGE_TOO_LARGE would tell it nothing, COORDINATOR_NOT_AVAILABLE makes it retry.
+    """
     return _ANSWERED_AS.get(code, code)

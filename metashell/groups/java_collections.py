@@ -1,6 +1,7 @@
-"""Maps and a priority queue that iterate in the order of Java's.
+"""Maps and a priority queue with the iteration order of Java's.
 
-The order is visible: Kafka lists members in it, elects leaders and chooses protocols by it, and it decides which process gets a task.
+Clients see this order: Kafka lists members, elects leaders, chooses protocols and picks the process of a task in it. A Python dict would
+give equally valid groups, but not Kafka's, and golden conversations could not be compared byte for byte.
 Source: java.util.HashMap of OpenJDK 17 without its trees (in a table of 64 buckets and more, eight keys of one bucket are sorted);
 org.apache.kafka.timeline.BaseHashTable of 4.3.1; java.util.PriorityQueue of OpenJDK 17, a binary heap that moves an element only past one
 that is strictly greater or smaller."""
@@ -8,10 +9,10 @@ that is strictly greater or smaller."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Final, Generic, TypeVar
 
-from metashell.codec.java import string_hash
+from metashell.codec.java import string_hash, string_hash_order
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -20,7 +21,7 @@ _64_BITS: Final = (1 << 64) - 1
 
 
 class _HashedMap(MutableMapping[str, V], Generic[V]):
-    """Shape: `_slots` is the size of the table; it grows with the number of keys and never shrinks."""
+    """Shape: `_slots` is the size of the hash table. It never shrinks, so the order depends on how many keys there once were."""
 
     __slots__ = ("_hashes", "_items", "_order", "_slots")
 
@@ -32,7 +33,7 @@ class _HashedMap(MutableMapping[str, V], Generic[V]):
 
     @abstractmethod
     def _grown(self, count: int) -> int:
-        """The size of the table once it holds this many keys."""
+        """Return the size of the table once it holds this many keys."""
 
     @abstractmethod
     def _ordered(self) -> list[str]: ...
@@ -92,7 +93,7 @@ class TimelineMap(_HashedMap[V]):
         super().__init__(2)
 
     def __setitem__(self, key: str, value: V) -> None:
-        # The table makes room for one more also where a key only gets another value.
+        # BaseHashTable grows before it looks for the key, so replacing a value may grow the table too.
         slots = self._grown(len(self) + 1)
         if slots != self._slots:
             self._slots, self._order = slots, None
@@ -105,8 +106,14 @@ class TimelineMap(_HashedMap[V]):
         return timeline_order(list(self._items), self._hashes, self._slots)
 
 
+def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names in the order of a java.util.HashSet made from them."""
+    names = tuple(names)
+    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
+
+
 def timeline_slots(count: int) -> int:
-    """The size of the table of a TimelineHashMap that has had so many keys."""
+    """Return the size of the table of a TimelineHashMap that has held this many keys."""
     slots = 2
     while count * 3 > slots * 4:
         slots *= 2
@@ -114,7 +121,7 @@ def timeline_slots(count: int) -> int:
 
 
 def timeline_order(keys: Sequence[K], hashes: Mapping[K, int], slots: int = 2) -> list[K]:
-    """Keys, the oldest first, as a TimelineHashMap iterates over them, whose table has become at least that large."""
+    """Sort keys, given oldest first, into the iteration order of a TimelineHashMap whose table has at least `slots` slots."""
     slots = max(slots, timeline_slots(len(keys)))
     shift = 65 - slots.bit_length()
 
@@ -131,7 +138,7 @@ T = TypeVar("T")
 
 
 class JavaQueue(Generic[T]):
-    """Shape: `take` gives one of the lowest rank."""
+    """java.util.PriorityQueue. `poll` returns an item of the lowest rank. Among equal ranks the shape of Java's heap decides."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, T]] = []
@@ -147,7 +154,7 @@ class JavaQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
-    def take(self) -> T:
+    def poll(self) -> T:
         """Errors: IndexError for an empty queue."""
         heap = self._heap
         taken, moved = heap[0][1], heap.pop()

@@ -1,6 +1,6 @@
 """/groups: the groups of a log directory or a live cluster, with their members and offsets, as nodes beside the image.
 
-A walk from `/` leaves them out: there may be a million, and each is asked for by itself."""
+A walk from `/` leaves them out: there may be a million, and a live cluster needs a request for each."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class GroupSource(Protocol):
-    """Where groups come from. Nothing is read before the first question; what was read may be kept."""
+    """A source of groups. It reads nothing before the first call, and may cache what it has read."""
 
     def summaries(self) -> Sequence[GroupSummary]:
-        """All groups."""
+        """Return all groups."""
         ...
 
     def description(self, group_id: str) -> GroupDescription:
-        """One of them with its members. Errors: MetashellError where it cannot be had."""
+        """Return a group with its members. Errors: MetashellError if the source cannot read it."""
         ...
 
     def offsets(self, group_id: str) -> Sequence[OffsetRow]:
-        """What it has committed. Errors: MetashellError where that cannot be had."""
+        """Return the offsets that a group has committed. Errors: MetashellError if the source cannot read them."""
         ...
 
 
@@ -98,7 +98,7 @@ class GroupNode(Directory):
         return self._facts
 
     def _leaves(self) -> dict[str, Any]:
-        """What is known of the group as a whole."""
+        """Return the facts about the group as a whole, by leaf name."""
         group = self._description
         known = {
             "assignmentEpoch": group.assignment_epoch,
@@ -147,6 +147,6 @@ def _member_value(subject: tuple[str, MemberDescription]) -> dict[str, Any]:
     return member.as_object(group_id)
 
 
-# Kafka has no such leaves, so no text of its own for them.
+# Kafka's shell has no such leaves, so there is no text of Kafka's to agree with: they print JSON.
 MEMBER = LeafKind("member", lambda subject: compact_json(_member_value(subject)), _member_value)
 OFFSET = LeafKind("offset", lambda row: compact_json(row.as_object()), lambda row: row.as_object())

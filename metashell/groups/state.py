@@ -1,9 +1,9 @@
 """The coordinator's state: groups, committed offsets, open transactions and settings, and `Context`, which each decision gets.
 
-`Group` is what each kind of group offers to the rest of the coordinator. Offsets that a transaction commits are pending until it ends.
+`Group` is the interface of a group of any kind to the rest of the coordinator. Offsets of a transaction are pending until it ends.
 
 Kafka keeps transactions in `__transaction_state`, behind a coordinator of its own. Here they are in memory, so that one coordinator can be
-tested with producers. A new coordinator knows no transactions, and answers as Kafka does for ids that it never saw.
+tested with producers. A new coordinator knows no transactions, and answers as Kafka does for an unknown transactional id.
 
 Source: org.apache.kafka.coordinator.group.Group, GroupCoordinatorConfig (defaults of 4.4), GroupCoordinatorRecordHelpers, OffsetAndMetadata
 and OffsetMetadataManager.replayEndTransactionMarker."""
@@ -17,21 +17,22 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from metashell.codec import messages
+from metashell.codec.error_codes import UNKNOWN_MEMBER_ID
 from metashell.common.values import ZERO_UUID
-from metashell.groups.decision import Decision, Finding, Place, Record, Request, Timers
+from metashell.groups.decision import Decision, Finding, GroupError, Place, Record, Request, Timers
 from metashell.groups.topics import KnownTopics, Topics
 from metashell.groups.view import GroupDescription, GroupSummary
 
 
 class Chance(Protocol):
-    """Where new ids come from."""
+    """The source of new ids."""
 
     def uuid(self) -> bytes:
-        """16 bytes: the ids that the coordinator makes for members hold them, as Java's text or as Kafka's."""
+        """Return 16 bytes for the id of a new member; the id shows them as java.util.UUID or as Kafka's Uuid."""
         ...
 
     def producer_id(self) -> int:
-        """A producer id that was never given out."""
+        """Return a producer id that was never used."""
         ...
 
 
@@ -45,16 +46,21 @@ class Context:
         self.timers = Timers()
         self.transactions = Transactions()
         self.new_topics_version = -1
-        """The version of the metadata in which topics were last made."""
+        """The metadata version in which topics were last created."""
         self.deletions: list[WaitingDeletion] = []
+
+    def group_setting(self, group_id: str, name: str, default: int) -> int:
+        """Return a number from the group's own configs, else the broker's."""
+        own = self.state.group_configs.get(group_id, {}).get(name)
+        return default if own is None else int(own)
 
 
 Handler = Callable[[Context, Request, int], Decision]
-"""`(context, request, now_ms)`; the answer may be missing from the decision, and comes with a later one."""
+"""`(context, request, now_ms)`. The decision may lack the answer; a later decision then has it."""
 
 
 class Committed(NamedTuple):
-    """An offset as it was committed. `record_offset` is where its record lies. Units: ms."""
+    """A committed offset. `record_offset` is the offset of its record in the log. Units: ms."""
 
     offset: int
     leader_epoch: int
@@ -73,10 +79,10 @@ FINDINGS_MAX: Final = 1_000
 
 
 class State:
-    """What the log says, and nothing else. `make_simple` makes the classic group that a commit without a group belongs to.
+    """The content of the log, and nothing else. `make_simple` makes the classic group of a commit whose group does not exist.
 
     Shape: `offsets` by group, then by topic and partition; `pending` by group, then producer, then topic and partition. A group id may
-    be in `offsets` and not in `groups`: a compacted log can hold only the group's tombstone.
+    be in `offsets` and not in `groups`: compaction may have left the group's tombstone behind its offsets.
     """
 
     def __init__(self, make_simple: Callable[[str], Group]) -> None:
@@ -87,42 +93,46 @@ class State:
         """The groups with pending offsets, by producer."""
         self.topics: Topics = KnownTopics()
         self.findings: list[Finding] = []
-        """The first of them; `finding_counts` has them all, by kind."""
+        """The first `FINDINGS_MAX`; `finding_counts` counts all of them, by kind."""
         self.finding_counts: Counter[str] = Counter()
         self.group_configs: dict[str, dict[str, Any]] = {}
         """Configs of resource type GROUP, by group."""
         self.make_simple = make_simple
 
     def find_other_kind(self, group: Group, kind: str, place: Place) -> None:
-        """Note a record of one kind of group where there is a group of another."""
+        """Note a record of one kind of group in a group of another kind."""
         self.find("WRONG_GROUP_TYPE", group.group_id, f"a record of a {kind} group, but the group is of type {group.type}", place)
 
     def find(self, kind: str, group_id: str | None, text: str, place: Place) -> None:
-        """Note what is wrong with a log."""
+        """Note a problem in the log."""
         self.finding_counts[kind] += 1
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(Finding(kind, group_id, text, place))
 
 
 class CommitClaim(NamedTuple):
-    """Who says to commit or to fetch offsets. `epoch` is a generation in classic groups; -1 and "" where nothing is claimed."""
+    """The identity that a commit or fetch of offsets claims. `epoch` is a generation in classic groups; -1 and "" claim nothing."""
 
     member_id: str = ""
     instance_id: str | None = None
     epoch: int = -1
     is_transactional: bool = False
     version: int = 9
-    """That of the OffsetCommit request."""
+    """The version of the OffsetCommit request."""
 
 
 class Group(ABC):
-    """A group of one kind. Everything here but `committed` only reads."""
+    """A group of one kind. All methods here except `committed` only read."""
 
     type: ClassVar[str]
     """`classic`, `consumer`, `share` or `streams`, as ListGroups names it."""
     group_id: str
     is_expiring: ClassVar[bool] = True
-    """Whether the group itself goes when it is empty and has no offsets."""
+    """Whether the group is deleted once it is empty and has no offsets."""
+
+    def unknown_member(self, member_id: str) -> GroupError:
+        """Return the error for a member id that is not in the group."""
+        return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     @abstractmethod
     def state_name(self) -> str:
@@ -131,7 +141,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def protocol_type(self) -> str:
-        """`consumer` and the like; "" where a classic group has none."""
+        """`consumer`, `connect` and the like; "" for a classic group that has none."""
 
     @property
     @abstractmethod
@@ -139,14 +149,14 @@ class Group(ABC):
 
     @abstractmethod
     def check_commit(self, claim: CommitClaim, topic: str | None = None, topic_id: bytes = b"", partition: int = -1) -> None:
-        """Errors: GroupError for a commit that is refused. With a topic, for that partition (epochs that are behind)."""
+        """Errors: GroupError for a commit that is refused; with a topic, for that partition only, since a member may be behind there."""
 
     def looks_at_partitions(self, claim: CommitClaim) -> bool:
-        """Whether a commit that was accepted as a whole is checked for each partition as well: it may be of an epoch that is over."""
+        """Whether a commit that was accepted as a whole is also checked for each partition: it may claim an old member epoch (KIP-1251)."""
         return True
 
     def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
-        """A member's commit was accepted: what a session is kept alive by, where commits do that."""
+        """Note that a member's commit was accepted. In a classic group it renews the member's session."""
         return None
 
     @abstractmethod
@@ -163,22 +173,22 @@ class Group(ABC):
 
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
-        """Whether offsets of this topic are kept from expiry and OffsetDelete."""
+        """Whether the group reads this topic, which protects its offsets from expiry and OffsetDelete."""
 
     @abstractmethod
     def expiry_base_ms(self, commit_ms: int) -> int | None:
-        """From when on the retention of an offset that was committed then counts; None for offsets that do not expire now."""
+        """Return when the retention of an offset committed at `commit_ms` begins; None if it cannot expire while the group is as it is."""
 
     @abstractmethod
     def tombstones(self) -> list[Record]:
-        """The records that delete the group, in Kafka's order, without those of its offsets."""
+        """Return the records that delete the group, in Kafka's order, without those of its offsets."""
 
     def summary(self) -> GroupSummary:
-        """The group as a row of a list; its kind adds what it knows (epoch, number of members). Offsets are not in it."""
+        """Return the group as a row of a list, without offsets. Each kind adds its epoch and number of members."""
         return GroupSummary(group_id=self.group_id, kind=self.type, state=self.state_name(), protocol_type=self.protocol_type)
 
     def description(self, topics: Topics) -> GroupDescription:
-        """The group with its members, as its kind describes them; what a blob or record holds never raises here."""
+        """Return the group with its members. Never raises, whatever a blob or record holds."""
         return GroupDescription(summary=self.summary())
 
 
@@ -187,7 +197,7 @@ NO_LIMIT: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class KindSettings:
-    """What consumer, share and streams groups each have. Units: ms."""
+    """The settings that consumer, share and streams groups each have. Units: ms."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -223,19 +233,22 @@ class Settings:
     node_id: int = 1
     host: str = "localhost"
     port: int = 9092
-    """Where the coordinator listens, as FindCoordinator says."""
+    """The coordinator's address, for FindCoordinator."""
     has_transactions: bool = False
     """Whether FindCoordinator names this node for transactions too: their state is in memory only."""
 
 
 EXPIRATION_MS: Final = 7 * 86_400_000
-"""transactional.id.expiration.ms as Kafka has it by default."""
+"""Kafka's default of transactional.id.expiration.ms."""
 _CHECK_MS: Final = 3_600_000
 
 
 @dataclass(slots=True)
 class Transaction:
-    """Shape: `groups` is empty when none is open; `is_committed` says how the last one ended, None if none did. Units: `used_ms`."""
+    """The current transaction of a transactional id.
+
+    Shape: `groups` is empty if none is open; `is_committed` is how the last one ended, None before the first. Units: `used_ms`.
+    """
 
     producer_id: int
     epoch: int
@@ -246,14 +259,14 @@ class Transaction:
 
 
 class Transactions:
-    """Shape: by transactional id."""
+    """Transactions by transactional id."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Transaction] = {}
         self._looked_ms = 0
 
     def forget(self, now_ms: int) -> None:
-        """Let ids go that nobody used for long and that have nothing open; they are looked through once an hour at most."""
+        """Forget ids that have expired and have no open transaction. Looks at most once an hour."""
         if now_ms - self._looked_ms < _CHECK_MS:
             return
         self._looked_ms = now_ms
@@ -263,7 +276,10 @@ class Transactions:
 
 @dataclass(slots=True)
 class WaitingDeletion:
-    """Shape: `groups` are the share groups whose state is still being deleted, `failed` those whose state could not be."""
+    """A DeleteGroups request that waits for the share coordinator.
+
+    Shape: `groups` are the share groups whose state is being deleted, `failed` those whose state could not be deleted.
+    """
 
     request: Request
     groups: set[str] = field(default_factory=set)
@@ -271,13 +287,13 @@ class WaitingDeletion:
 
 
 def add_pending(state: State, group_id: str, producer_id: int, key: PartitionKey, committed: Committed) -> None:
-    """Take in an offset that waits for the end of its producer's transaction."""
+    """Add an offset that is pending until its producer's transaction ends."""
     state.pending.setdefault(group_id, {}).setdefault(producer_id, {})[key] = committed
     state.pending_groups.setdefault(producer_id, set()).add(group_id)
 
 
 def drop_pending(state: State, group_id: str, key: PartitionKey) -> None:
-    """Forget a partition's offsets of all open transactions."""
+    """Drop a partition's pending offsets of all open transactions."""
     by_producer = state.pending.get(group_id, {})
     for producer_id in [producer_id for producer_id, pending in by_producer.items() if key in pending]:
         del by_producer[producer_id][key]
@@ -286,7 +302,11 @@ def drop_pending(state: State, group_id: str, key: PartitionKey) -> None:
 
 
 def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
-    """Make a producer's pending offsets the groups' own, or drop them. One that was committed later stays."""
+    """Commit or drop a producer's pending offsets.
+
+    The later record wins, not the later decision. A transaction writes offset 5 for a partition at log offset 10, the consumer commits 7
+    at log offset 11, and the commit marker follows at 12: 7 stays, as Kafka has it.
+    """
     for group_id in sorted(state.pending_groups.get(producer_id, ())):
         pending = _pop_pending(state, group_id, producer_id)
         if is_committed:
@@ -298,7 +318,7 @@ def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
 
 
 def _pop_pending(state: State, group_id: str, producer_id: int) -> dict[PartitionKey, Committed]:
-    """A producer's pending offsets of one group, which is rid of them."""
+    """Remove and return a producer's pending offsets of one group."""
     pending = state.pending[group_id].pop(producer_id)
     if not state.pending[group_id]:
         del state.pending[group_id]
@@ -310,26 +330,27 @@ def _pop_pending(state: State, group_id: str, producer_id: int) -> dict[Partitio
 
 
 def is_pending(state: State, group_id: str, key: PartitionKey) -> bool:
-    """Whether an open transaction has an offset for this partition."""
+    """Whether an open transaction has a pending offset for this partition."""
     return any(key in pending for pending in state.pending.get(group_id, {}).values())
 
 
 def pending_keys(state: State, group_id: str) -> set[PartitionKey]:
-    """The partitions for which open transactions have offsets."""
+    """Return the partitions for which open transactions have pending offsets."""
     return {key for pending in state.pending.get(group_id, {}).values() for key in pending}
 
 
 LEGACY_OFFSET_COMMIT: Final = 0
 OFFSET_COMMIT: Final = 1
 WITH_EXPIRY: Final = 1
-"""The only version of a value that has room for a retention of its own."""
+"""The only version of OffsetCommitValue that has an expire timestamp."""
 NEWEST: Final = 4
 
 
 def commit_record(group_id: str, topic: str, partition: int, committed: Committed) -> Record:
-    """The record of an offset. One with a retention of its own is written in the version that has it, which has no topic id.
+    """Return the record of an offset.
 
-    What the version does not have is not in the object either: the coordinator then knows what the log says.
+    A commit with its own retention (OffsetCommit up to version 4) is written as version 1, which has neither leader epoch nor topic id. The
+    object is stripped of both too: otherwise the coordinator would know more than the log, until it is restarted.
     """
     if committed.expire_ms >= 0:
         committed = committed._replace(leader_epoch=-1, topic_id=ZERO_UUID)
@@ -345,12 +366,12 @@ def commit_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def commit_tombstone(group_id: str, topic: str, partition: int) -> Record:
-    """The record that deletes an offset."""
+    """Return the record that deletes an offset."""
     return Record(OFFSET_COMMIT, _key(group_id, topic, partition))
 
 
 def committed_of(record: Record, record_offset: int) -> Committed:
-    """The offset in a record's value, of either type."""
+    """Return the offset in a record's value, of either record type."""
     value = record.value
     if record.type == LEGACY_OFFSET_COMMIT:
         return Committed(value.offset, -1, value.metadata, value.commit_timestamp, -1, ZERO_UUID, record_offset)

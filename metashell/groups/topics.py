@@ -1,6 +1,7 @@
-"""Topics as the coordinator knows them: names, ids, partitions and racks of replicas; and the hash over the topics of a group.
+"""Topics as the coordinator sees them (names, ids, partitions and racks of replicas), and the hash over the topics of a group.
 
-Modern groups compare this hash to notice that their topics have changed. It is XXH3 with 64 bits and seed 0, since Kafka 4.1.
+A modern group compares this hash to notice that its topics have changed. It is XXH3 with 64 bits and seed 0, since Kafka 4.1. It is
+written to the log, so it must be Kafka's to the bit; XXH3 is implemented here because the base install has no package with it.
 Source: the specification of XXH3 at github.com/Cyan4973/xxHash; tested against hash4j, which Kafka uses."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Topic(NamedTuple):
 
 
 class Topics(Protocol):
-    """A view of the metadata image. It is a value: another state of the metadata is another object."""
+    """An immutable view of the metadata image: another state of the metadata is another object."""
 
     @property
     def version(self) -> int:
@@ -61,7 +62,7 @@ class KnownTopics:
 
 
 def group_hash(names: Iterable[str], topics: Topics) -> int:
-    """The hash of those topics that exist, as the signed number that records hold; 0 where none does."""
+    """Return the hash of those topics that exist, signed as in records; 0 if none exists."""
     known = sorted((topic for name in names if (topic := topics.named(name)) is not None), key=lambda topic: topic.name)
     if not known:
         return 0
@@ -70,9 +71,10 @@ def group_hash(names: Iterable[str], topics: Topics) -> int:
 
 @lru_cache(maxsize=4096)
 def topic_hash(topic: Topic) -> int:
-    """The hash of id, name, partitions and racks, signed.
+    """Return the signed hash of id, name, partitions and racks.
 
-    Shape: everything is little-endian; a text is its UTF-16 units and then their number.
+    Shape: little-endian; a text is its UTF-16 units, then their number. A rack has this number before its units too.
+    Source: org.apache.kafka.coordinator.group.Utils.computeTopicHash.
     """
     parts = [b"\0", topic.id[7::-1], topic.id[:7:-1], _text(topic.name), _int(topic.partition_count)]
     for partition, racks in enumerate(topic.racks):
@@ -110,7 +112,7 @@ _STRIPE, _STRIPES_A_BLOCK = 64, (192 - 64) // 8
 
 
 def xxh3_64(data: bytes) -> int:
-    """The hash as an unsigned number."""
+    """Return the hash as an unsigned number."""
     if len(data) > 240:
         return _long(data)
     if len(data) > 128:
@@ -159,7 +161,7 @@ def _long(data: bytes) -> int:
     lanes = [_PRIME32_3, _PRIME64_1, _PRIME64_2, _PRIME64_3, _PRIME64_4, _PRIME32_2, _PRIME64_5, _PRIME32_1]
     keys = [[key for (key,) in iter_unpack("<Q", _SECRET[8 * at : 8 * at + _STRIPE])] for at in range(_STRIPES_A_BLOCK)]
     scramble = unpack_from("<8Q", _SECRET, len(_SECRET) - _STRIPE)
-    # The last stripe of all is taken by itself, aligned to the end of the data.
+    # The last stripe is aligned to the end of the data, so it may overlap the one before.
     for number in range((len(data) - 1) // _STRIPE):
         _accumulate(lanes, data, number * _STRIPE, keys[number % _STRIPES_A_BLOCK])
         if number % _STRIPES_A_BLOCK == _STRIPES_A_BLOCK - 1:
@@ -185,7 +187,7 @@ def _mixed(data: bytes, offset: int, secret_offset: int) -> int:
 
 
 def _fold(one: int, other: int) -> int:
-    """Both halves of the 128-bit product, in one."""
+    """XOR the two halves of the 128-bit product."""
     product = one * other
     return (product & _MASK) ^ product >> 64
 
@@ -197,7 +199,7 @@ def _avalanche(number: int) -> int:
 
 
 def _avalanche64(number: int) -> int:
-    """The one of XXH64, which XXH3 keeps for the shortest inputs."""
+    """The avalanche of XXH64, which XXH3 uses for inputs of up to three bytes."""
     number = (number ^ number >> 33) * _PRIME64_2 & _MASK
     number = (number ^ number >> 29) * _PRIME64_3 & _MASK
     return number ^ number >> 32

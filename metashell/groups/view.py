@@ -3,7 +3,7 @@
 `as_object` returns the JSON object of each, which commands, nodes and reports print; the keys are a contract. None means that the source
 cannot know a value; it is never a guess. Topics are shown by name, or by their id as text where no name is known.
 
-`classic_member` reads the two blobs of a member of the classic protocol. Never raises: a blob that does not decode is a finding."""
+`classic_member` decodes the two blobs of a member of the classic protocol. It never raises: a blob that does not decode is a finding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from metashell.codec.consumer_protocol import CONNECT, decode_assignment, decode_subscription
-from metashell.codec.redaction import REDACTED
-from metashell.common.values import uuid_text
-from metashell.disk.uris import shown_uri
+from metashell.common.uris import shown_uri
+from metashell.common.values import REDACTED, uuid_text
 from metashell.groups.topics import Topics
 
 Parts = tuple[tuple[str, tuple[int, ...]], ...]
@@ -25,7 +24,7 @@ KINDS = ("classic", "consumer", "share", "streams")
 
 
 def parts_of(partitions: Iterable[tuple[str, int]]) -> Parts:
-    """Single partitions by topic."""
+    """Group single partitions by topic."""
     found: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         found.setdefault(topic, []).append(partition)
@@ -33,23 +32,23 @@ def parts_of(partitions: Iterable[tuple[str, int]]) -> Parts:
 
 
 def named_parts(by_id: Iterable[tuple[bytes, Iterable[int]]], topics: Topics) -> Parts:
-    """Partitions by topic id, with the topics' names where they are known."""
+    """Return partitions by topic name, or by topic id as text if the name is not known."""
     return tuple(sorted((topic_text(id, topics), tuple(sorted(partitions))) for id, partitions in by_id if partitions))
 
 
 def topic_text(id: bytes, topics: Topics) -> str:
-    """A topic's name, or its id where that is not known."""
+    """Return a topic's name, or its id as text if the name is not known."""
     topic = topics.with_id(id)
     return uuid_text(id) if topic is None else topic.name
 
 
 def parts_text(parts: Parts) -> str:
-    """`orders:0-2,5 audit:0`; empty for nothing."""
+    """Return `orders:0-2,5 audit:0`; empty for no partitions."""
     return " ".join(f"{topic}:{ranges_text(partitions)}" for topic, partitions in parts)
 
 
 def ranges_text(numbers: Iterable[int]) -> str:
-    """`0-2,5` for sorted numbers."""
+    """Return `0-2,5` for sorted numbers."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] == number - 1:
@@ -60,7 +59,7 @@ def ranges_text(numbers: Iterable[int]) -> str:
 
 
 def part_count(parts: Parts) -> int:
-    """How many partitions these are."""
+    """Count the partitions."""
     return sum(len(partitions) for _, partitions in parts)
 
 
@@ -73,7 +72,7 @@ class GroupSummary:
     """A row of a list of groups.
 
     `epoch` is the generation of a classic group and the group epoch of the others; `offsets` and `pending` count partitions. `partition`
-    is that of `__consumer_offsets`, `coordinator` the node that leads it, `findings` how much is odd about what was read.
+    is that of `__consumer_offsets`, `coordinator` the node that leads it, `findings` the number of problems in what was read.
     """
 
     group_id: str
@@ -109,8 +108,8 @@ class GroupSummary:
 class MemberDescription:
     """A member. `member_type` is the protocol it speaks; `state` is empty where its kind of group has none.
 
-    `target` is None where there is none (classic groups); `revoking` is what it was told to give up and has not yet; `details` has what
-    else its blobs or records say, as JSON values; `findings` what could not be read of it.
+    `target` is None for a member of a classic group; `revoking` are the partitions that it was told to give up and still has; `details` are
+    the other contents of its blobs or records, as JSON values; `findings` name what could not be read.
     """
 
     member_id: str
@@ -155,7 +154,7 @@ class MemberDescription:
 class GroupDescription:
     """A group with its members. `assignor` is the protocol of a classic group; `leader` its leader's member id.
 
-    `details` has what only its kind has, as JSON values.
+    `details` are the facts that only its kind of group has, as JSON values.
     """
 
     summary: GroupSummary
@@ -180,10 +179,10 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetRow:
-    """A committed offset. `pending_producer` is the producer whose open transaction holds it back, None for an offset that counts.
+    """A committed offset. `pending_producer` is the producer whose open transaction holds it back; None for a committed offset.
 
-    `end_offset` is where the partition's log ends, of a topic with another id if `is_of_old_topic`. `member_id` and
-    `client_id` are those of who has the partition. Units: ms.
+    `end_offset` is the end of the partition's log. If `is_of_old_topic`, the offset belongs to a deleted topic of the same name, and the
+    lag is not known. `member_id` and `client_id` are the partition's current owner. Units: ms.
     """
 
     group_id: str
@@ -203,7 +202,7 @@ class OffsetRow:
 
     @property
     def lag(self) -> int | None:
-        """Records that are left to read, None where that is not known. As with Kafka's tools it is negative for a commit past the end."""
+        """Records left to read, None if not known. As in Kafka's tools, it is negative for a commit past the end."""
         if self.end_offset is None or self.offset < 0 or self.is_of_old_topic:
             return None
         return self.end_offset - self.offset
@@ -230,7 +229,7 @@ class OffsetRow:
 
 _URLS: Final = frozenset(("url", "leaderUrl"))
 _ALLOCATION: Final = "allocation"
-"""What a worker of Connect was assigned before, as it says it when it joins."""
+"""The field in which a Connect worker that joins reports its earlier assignment."""
 
 
 def classic_member(
@@ -245,7 +244,7 @@ def classic_member(
     assignment: bytes,
     details: Mapping[str, Any] | None = None,
 ) -> MemberDescription:
-    """The member; its blobs stand in `details` beside what is given. Never raises: what does not decode is a finding."""
+    """Describe a member; its blobs are added to `details`. Never raises: a blob that does not decode is a finding."""
     told = decode_subscription(protocol_type, protocol_name, subscription)
     given = decode_assignment(protocol_type, protocol_name, assignment)
     said = told.value if isinstance(told.value, dict) else {}
@@ -264,10 +263,10 @@ def classic_member(
 
 
 def _shown(protocol_type: str, value: Any) -> Any:
-    """What a blob says, without the users and passwords that the urls of Connect's workers may hold."""
+    """Return a blob's content without the users and passwords that the urls of Connect's workers may hold."""
     if protocol_type != CONNECT:
         return value
-    # What does not decode is bytes as text, and may have a url anywhere.
+    # A blob that does not decode is bytes as text, and may have a url anywhere.
     return _without_users(value) if isinstance(value, dict) else None if value is None else REDACTED
 
 
@@ -279,6 +278,6 @@ def _without_users(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assigned(value: object) -> Parts:
-    """The partitions of a consumer's assignment."""
+    """Return the partitions of a consumer's assignment."""
     topics = value.get("assignedPartitions", ()) if isinstance(value, dict) else ()
     return parts_of((topic["topic"], partition) for topic in topics for partition in topic["partitions"])

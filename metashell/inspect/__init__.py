@@ -1,3 +1,3 @@
-"""Reads what Kafka left on disk: dump-log prints it, verify checks it, bundle copies it without secrets.
+"""Works on Kafka's files: dump-log prints them, verify checks them, bundle copies a metadata log without its secrets.
 
-Nothing here changes what it reads, and nothing here needs a running server."""
+Nothing here changes a file that it reads, or needs a running server."""

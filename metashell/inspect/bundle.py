@@ -1,24 +1,26 @@
-"""Copies a metadata log for somebody else: the same records at the same offsets, without secrets and, if wanted, without names.
+"""Copies a metadata log for other people: the same records at the same offsets, without secrets and, if wanted, without names.
 
 Promises:
-- Nothing is copied as bytes. Each batch is decoded and written again: offsets, epochs, times and control batches are kept; compression,
-  keys, headers and unknown tagged fields are not. A record that does not decode, or is of an unknown type or version, may hold anything: a
-  NoOpRecord takes its place, and `Left` counts it.
-- `codec.redact` alone decides what is secret.
-- With `Names` every field of text or bytes is replaced or known to be harmless. A field that a later release adds is hidden until
-  `bundle_names` knows it. One name has one alias of its kind wherever it stands, and patterns match what they matched.
-- Chance is passed in. Files are only read, and written where the caller says.
+- No bytes are copied. Each batch is decoded and written again, with its offsets, epochs, times and control batches, but without
+  compression, keys, headers and unknown tagged fields. A record that does not decode, or has an unknown type or version, may hold
+  anything: a NoOpRecord replaces it, and `Left` counts it.
+- Only `codec.redaction` decides what is secret.
+- With `Names`, every field of text or bytes is replaced or known to be harmless. A field that a later release adds is hidden until
+  `bundle_names` knows it. A name has one alias wherever it stands, and patterns match the aliases of the names that they matched.
+- Random numbers are passed in. Files are only read; the caller says where to write.
 
-The archive tells nothing of who made it, and is never left half written."""
+The archive shows nothing about who made it, and is never left half written."""
 
 from __future__ import annotations
 
 import os
+import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from gzip import GzipFile
+from typing import BinaryIO, Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.primitives import MAX_DECOMPRESSED
@@ -41,7 +43,7 @@ from metashell.disk.names import (
     segment_name,
 )
 from metashell.disk.properties import format_meta_properties, read_meta_properties
-from metashell.disk.segment import BadBatch, read_batches
+from metashell.disk.segment import BadBatch, BatchFault, read_batches
 from metashell.disk.state_files import (
     format_leader_epochs,
     format_quorum_state,
@@ -51,13 +53,7 @@ from metashell.disk.state_files import (
     read_topic_id,
 )
 from metashell.inspect.bundle_batches import Left, Rewriter, prefixed_patterns
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
-    from metashell.disk.segment import BatchFault
-    from metashell.inspect.bundle_names import Names
-
+from metashell.inspect.bundle_names import Names
 
 _TAILS: Final = {
     "truncated": "the file ends in the middle of a batch",
@@ -69,7 +65,7 @@ _TAILS: Final = {
 
 
 class _Item:
-    """A file with batches: where it is, what the copy calls it, how many bytes of it count, and whether it may end anyhow."""
+    """A file with batches: its place, its name in the copy, its size, and whether it is the last, whose tail may be torn."""
 
     __slots__ = ("directory", "is_last", "name", "path", "size")
 
@@ -79,7 +75,7 @@ class _Item:
 
 @dataclass(slots=True)
 class Copy:
-    """What a copy holds. `files` are relative names, `left` what was left out, `tails` files that ended in a torn or empty tail."""
+    """The contents of a copy. `files` are relative names, `left` is left out, `tails` are files that ended in a torn or empty tail."""
 
     files: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -90,17 +86,17 @@ class Copy:
     last_timestamp: int = -1
     node_id: int | None = None
     cluster_id: str | None = None
-    """That of the copy."""
+    """The cluster id in the copy."""
     source_cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files that were there when it was made, with their sizes: a running node goes on writing."""
+    """The files to copy, with their sizes when the plan was made: a running node goes on writing."""
 
     items: tuple[_Item, ...]
     metadata: str | None
-    """The metadata directory, None where the source is a file or a bootstrap checkpoint."""
+    """The metadata directory, None if the source is a file or a bootstrap checkpoint."""
     log_directory: str | None
     """The directory with meta.properties."""
 
@@ -109,7 +105,7 @@ class Plan:
         return sum(item.size or 0 for item in self.items)
 
     def prefixed_patterns(self, max_decompressed: int = MAX_DECOMPRESSED) -> set[tuple[str, str]]:
-        """All prefixed patterns of access control, by kind. Errors: MetashellError for a file that is gone."""
+        """All prefixed patterns of ACLs, by kind. Errors: MetashellError for a file that was deleted."""
         found: set[tuple[str, str]] = set()
         for item in self.items:
             for batch in _batches(item):
@@ -118,9 +114,9 @@ class Plan:
         return found
 
     def write(self, into: str, names: Names | None, *, cluster_id: str | None, date: str, max_decompressed: int = MAX_DECOMPRESSED) -> Copy:
-        """Write the copy into an empty directory; `cluster_id` stands for that of the source, None keeps it.
+        """Write the copy into an empty directory; `cluster_id` replaces that of the source, None keeps it.
 
-        Errors: OSError where it cannot be written; MetashellError for a file that is gone.
+        Errors: OSError if it cannot be written; MetashellError for a file that was deleted.
         """
         copy = Copy()
         rewriter = Rewriter(names, copy.left.append, max_decompressed)
@@ -138,7 +134,7 @@ class Plan:
         return copy
 
     def _write_small_files(self, into: str, copy: Copy, cluster_id: str | None, date: str) -> None:
-        """Made of the fields that are known, and never of other bytes."""
+        """Write the small files from their known fields, and never copy other bytes."""
 
         def meta(path: str) -> bytes:
             found = read_meta_properties(path)
@@ -173,9 +169,9 @@ class Plan:
 
 
 def plan_copy(path: str) -> Plan:
-    """The files at a path: a directory of a node or of its metadata, or one segment or checkpoint.
+    """Plan the copy of a path: a directory of a node or of its metadata, or one segment or checkpoint.
 
-    Errors: MetashellError where there is no metadata log, or it has no batch file.
+    Errors: MetashellError if there is no metadata log, or it has no file with batches.
     """
     if path in STREAM_NAMES:
         raise UsageError("standard input is no directory and no file: name one", path)
@@ -206,14 +202,14 @@ def _item(folder: str, name: str, called: str, *, directory: str = METADATA_DIRE
     try:
         size = os.stat(path).st_size
     except OSError:
-        raise _gone(path) from None
-    # The size of what is compressed says nothing of how far it goes, and nothing is written to its end.
+        raise _deleted_error(path) from None
+    # A compressed file has no limit: its size is not that of its contents, and no node appends to it.
     is_packed = name != called
     return _Item(directory, path, called, None if is_packed else size, is_last=is_last)
 
 
 def _limit(item: _Item) -> int | None:
-    """How many bytes of a file are read: only the last segment grows, and of the others a torn end is a fault."""
+    """The bytes of a file that are read. Only the last segment grows, so in any other a torn end is a fault."""
     return item.size if item.is_last else None
 
 
@@ -234,13 +230,13 @@ def _named_file(path: str) -> _Item:
     return _item(os.path.dirname(path), name, segment_name(parsed.base_offset))
 
 
-def _gone(path: str) -> MetashellError:
+def _deleted_error(path: str) -> MetashellError:
     return MetashellError(f"{path}: gone since it was listed (retention, or a new checkpoint); nothing was written, try again")
 
 
 def _batches(item: _Item) -> Iterator[RecordBatch | BatchFault]:
     if not os.path.lexists(item.path):
-        raise _gone(item.path)
+        raise _deleted_error(item.path)
     file: OpenFile
     with open_file(item.path) as file:
         yield from read_batches(file, max_bytes=_limit(item))
@@ -274,7 +270,7 @@ def _write_batches(item: _Item, into: str, rewriter: Rewriter, copy: Copy, at: C
                 else:
                     copy.left.append(Left(relative, -1 if expected is None else expected, _TAILS[found.kind]))
     if item.is_last and item.size is not None and end < item.size:
-        copy.tails.append(relative)  # cut where the file ended when it was listed
+        copy.tails.append(relative)  # The file was cut at its size when it was listed.
     copy.files.append(relative)
 
 
@@ -300,10 +296,8 @@ _COMPRESSION: Final = 6
 def pack_directory(folder: str, name: str, out: BinaryIO) -> None:
     """Write a folder as a gzipped tar archive whose top folder is `name`.
 
-    Shape: no user, group, time or path of this machine is in it, nor the archive's own name. Errors: OSError.
+    Shape: it has no user, group, time or path of this machine, and not the archive's own name. Errors: OSError.
     """
-    import tarfile
-    from gzip import GzipFile
 
     def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
         info.uid = info.gid = info.mtime = 0
@@ -320,9 +314,9 @@ def pack_directory(folder: str, name: str, out: BinaryIO) -> None:
 
 @contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that appears at `path`, for its owner alone, once the block has ended well; another one there is never replaced.
+    """Open a file, readable by its owner only, that appears at `path` when the block succeeds. An existing file is never replaced.
 
-    Errors: PathError where a file is there already or none can be made; MetashellError where the disk is full.
+    Errors: PathError if a file is there already or none can be made; MetashellError if the disk is full.
     """
     if os.path.lexists(path):
         raise PathError(f"{path}: is there already; nothing was written", path)
@@ -334,7 +328,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
         raise PathError.of(path, error) from None
     try:
         try:
-            # Closing it writes what its buffer still holds.
+            # Closing the file writes the rest of its buffer, so the disk can still be full here.
             with open(fd, "wb") as file:
                 yield file
                 file.flush()
@@ -353,7 +347,7 @@ def _appear(beside: str, path: str) -> None:
     except FileExistsError:
         raise PathError(f"{path}: is there already; nothing was written", path) from None
     except OSError:
-        # A file system without hard links: between this look and the renaming somebody else could make the file.
+        # On a file system without hard links, another process could make the file between this check and the rename.
         if os.path.lexists(path):
             raise PathError(f"{path}: is there already; nothing was written", path) from None
         os.rename(beside, path)
@@ -369,17 +363,17 @@ _REMOVED: Final = {
 
 
 def removed(copy: Copy) -> dict[str, int]:
-    """How much of each kind was taken out or replaced."""
+    """How much of each kind was removed or replaced."""
     return {what: copy.counts[what] for what in _REMOVED}
 
 
 def removed_words(copy: Copy) -> list[str]:
-    """The same in words, where there was any: `42 secrets taken out`."""
+    """The same in words, without zeros: `42 secrets taken out`."""
     return [f"{copy.counts[what]} {words}" for what, words in _REMOVED.items() if copy.counts[what]]
 
 
 def readme(name: str, copy: Copy, *, made: str, is_anonymised: bool) -> str:
-    """The text of README.md. Nothing of the source goes in but numbers, and what is in the copy too."""
+    """The text of README.md. From the source it has only numbers and what is in the copy too."""
     lines = [
         f"# {name}",
         "",

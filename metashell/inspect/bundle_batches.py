@@ -1,13 +1,14 @@
-"""Writes batches again: the same records at the same offsets, without what is secret, unknown, or a name."""
+"""Writes batches again: the same records at the same offsets, without secrets, unknown fields and, if wanted, names."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.batch_writer import control_type, read_control_record, write_batch, write_control_record
-from metashell.codec.batches import LOG_APPEND_TIME, Record
+from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, Record, RecordBatch
 from metashell.codec.metadata_records import (
     FRAME_VERSION,
     FrameError,
@@ -17,28 +18,21 @@ from metashell.codec.metadata_records import (
     write_metadata_record,
 )
 from metashell.codec.redaction import REDACTED, holds_secrets, redact
-from metashell.codec.registry import message_type
+from metashell.codec.registry import MessageType, message_type
+from metashell.codec.schema import StructSchema
 from metashell.common.errors import DecodeError, EncodeError
-from metashell.inspect.bundle_names import prefixed_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from metashell.codec.batches import BatchHeader, RecordBatch
-    from metashell.codec.registry import MessageType
-    from metashell.codec.schema import StructSchema
-    from metashell.inspect.bundle_names import Names
+from metashell.inspect.bundle_names import Names, prefixed_pattern
 
 _ACL: Final = "AccessControlEntryRecord"
 _CONTROL_KEY: Final = Struct(">hh")
 _TEXTS: Final = ("string", "bytes", "records")
 _NO_OP: Final = write_metadata_record(message_type("metadata", "NoOpRecord").cls())
 _FILLED_MAX: Final = 1 << 20
-"""A batch that does not decode is believed to have had so many records at the most."""
+"""The most NoOpRecords that replace a batch that does not decode: its header's count may be wrong."""
 
 
 class Left(NamedTuple):
-    """What is not in the copy: the file, the offset, and why, in words that hold nothing of it."""
+    """Something left out of the copy: the file, the offset, and the reason, in words that quote nothing of it."""
 
     file: str
     offset: int
@@ -51,7 +45,7 @@ class Left(NamedTuple):
 class Rewriter:
     """Writes batches again. `names` replaces the names in them, None keeps them; `left` takes what was left out.
 
-    `counts` has how many `records` were written, and how much was taken out or replaced: `secrets`, `texts_replaced`, `unknown_tags`
+    `counts` has how many `records` were written, and how much was removed or replaced: `secrets`, `texts_replaced`, `unknown_tags`
     (tagged fields), `record_keys` (records that had a key or headers).
     """
 
@@ -62,7 +56,7 @@ class Rewriter:
         self.counts: Counter[str] = Counter()
 
     def batch(self, batch: RecordBatch, file: str) -> bytes:
-        """The bytes of a batch; of what cannot be read of it, NoOpRecords."""
+        """The bytes of a batch, with NoOpRecords for records that cannot be read."""
         header = batch.header
         write = self._control if header.is_control else self._data
         records: list[Record] = []
@@ -81,13 +75,13 @@ class Rewriter:
             return b""
         if len(records) < expected:
             if header.is_control:
-                # What stands in its place is no control record, so none of it is.
+                # NoOpRecords replace records of this control batch. They are no control records, so the whole batch becomes a data batch.
                 records = []
             records = self._fill(header, records, file, trouble or "fewer records than the batch says")
         return _written(header, records, is_control=header.is_control and bool(records) and records[0].key is not None)
 
     def bad_batch(self, batch: RecordBatch, file: str, expected: int | None, reason: str) -> bytes:
-        """NoOpRecords at the offsets of a batch that fails its checks; nothing where its header cannot be believed."""
+        """NoOpRecords at the offsets of a batch that fails its checks; nothing if its header makes no sense."""
         header = batch.header
         count = header.last_offset_delta + 1
         is_credible = header.count == count and 0 < count <= min(header.size_bytes, _FILLED_MAX) and expected in (None, header.base_offset)
@@ -97,7 +91,7 @@ class Rewriter:
         return _written(header, self._fill(header, [], file, reason), is_control=False)
 
     def _fill(self, header: BatchHeader, records: list[Record], file: str, reason: str) -> list[Record]:
-        """The records and NoOpRecords after them up to the end of the batch."""
+        """Add NoOpRecords after the records, up to the end of the batch."""
         count = header.last_offset_delta + 1
         first = header.base_offset + len(records)
         more = count - len(records)
@@ -151,7 +145,7 @@ class Rewriter:
     # ---- fields
 
     def _clean(self, message: MessageType, version: int, body: Any) -> None:
-        """Take out of an object what is secret, unknown, or a name."""
+        """Remove secrets and unknown fields from an object, and replace names."""
         shown: dict[str, Any] = {}
         if holds_secrets(message):
             shown = redact(message.name, message.to_json_value(body, version))
@@ -178,7 +172,7 @@ class Rewriter:
                     changed[field.attribute] = [self._text(place, owner, item, beside == REDACTED) for item in value]
                 else:
                     changed[field.attribute] = self._text(place, owner, value, beside == REDACTED)
-        # Only now: what a field means may follow from those beside it, as they were.
+        # The texts are replaced last, since the meaning of a field may depend on its neighbours' original values.
         for attribute, value in changed.items():
             setattr(owner, attribute, value)
 
@@ -188,14 +182,14 @@ class Rewriter:
             return b"" if isinstance(value, bytes) else REDACTED
         if self._names is None:
             return value
-        # No name is bytes.
+        # Names are never bytes.
         other = b"" if isinstance(value, bytes) else self._names.text(*place, owner, value)
         self.counts["texts_replaced"] += other != value
         return other
 
 
 class _RefusedError(DecodeError):
-    """Why a record is left out, in words of ours."""
+    """A record is left out; the message is the reason, and quotes nothing of it."""
 
 
 def _written(header: BatchHeader, records: list[Record], *, is_control: bool) -> bytes:
@@ -219,7 +213,7 @@ _known_plain: dict[str, bool] = {}
 
 
 def _is_plain(message: MessageType) -> bool:
-    """Whether records of this type hold numbers and ids only, and no struct in which an unknown field could lie."""
+    """Whether records of this type hold only numbers and ids, and no struct that could hide an unknown field."""
     found = _known_plain.get(message.name)
     if found is None:
         fields = message.schema.fields
@@ -228,7 +222,7 @@ def _is_plain(message: MessageType) -> bool:
 
 
 def prefixed_patterns(batch: RecordBatch, max_decompressed: int) -> Iterator[tuple[str, str]]:
-    """The kinds and texts of all prefixed patterns of access control in a batch, as far as it can be read."""
+    """The kinds and texts of all prefixed ACL patterns in a batch, as far as it can be read."""
     if batch.header.is_control:
         return
     try:
@@ -244,4 +238,4 @@ def prefixed_patterns(batch: RecordBatch, max_decompressed: int) -> Iterator[tup
             if found is not None:
                 yield found
     except DecodeError:
-        return  # the copy has nothing of it either
+        return  # The copy omits the rest of this batch too.

@@ -1,26 +1,23 @@
-"""The fields of metadata records that hold names, the texts that are harmless, and the aliases of names.
+"""Lists the fields of metadata records that hold names and the texts that are harmless, and makes the aliases of names.
 
-A field that is not listed here is hidden: one that a later release adds shows `[anonymised]` until it is listed. Aliases are drawn by
-chance, are the same each time, and are matched by the same patterns."""
+A field that is not listed is hidden: one that a later release adds shows `[anonymised]` until it is listed. Aliases are random, the same
+for each occurrence of a name, and match the same patterns as the names."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.redaction import REDACTED
 from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-
 ANONYMISED: Final = "[anonymised]"
 _ANY: Final = "*"
 _PREFIXED: Final = 4
 _ACL_KINDS: Final = {2: "topic", 3: "group", 5: "transactional-id", 6: "token", 7: "user"}
-"""ResourceType of access control: what its names are. The cluster, 4, has one name for all."""
+"""ResourceType of an ACL -> the kind of its names. The cluster, 4, always has the same name."""
 _ACL_CLUSTER: Final = 4
 _CLUSTER_NAME: Final = "kafka-cluster"
 _CONFIG_KINDS: Final = {TOPIC_RESOURCE: "topic", CLIENT_METRICS_RESOURCE: "metrics", GROUP_RESOURCE: "group"}
@@ -58,7 +55,7 @@ KEPT: Final = (
 
 
 class Settings(NamedTuple):
-    """What Kafka knows of configurations: keys by resource type, and the words that its own lists of values have."""
+    """Kafka's own configuration keys by resource type, and the words that its lists of values have."""
 
     keys: Mapping[int, frozenset[str]]
     words: frozenset[str]
@@ -72,8 +69,8 @@ class Names:
         self._settings = settings
 
     def text(self, message: str, struct: str, field: str, owner: Any, value: str) -> str:
-        """What a text field becomes; `owner` is the struct that has it, as it was read."""
-        # An empty text names nothing, and that it is empty matters.
+        """The replacement of a text field; `owner` is the struct that has it, as it was read."""
+        # An empty text is kept: it names nothing, and its emptiness has a meaning.
         if not value or value == REDACTED:
             return value
         rule = _RULES.get((message, struct, field))
@@ -85,7 +82,7 @@ class Names:
         return self.aliases.name(kind, name)
 
     def principal(self, text: str) -> str:
-        """`User:alice`: the type of a principal stays, if it is the usual one."""
+        """Replace the name in `User:alice`; the type stays if it is the usual one."""
         if text in _TOKEN_PRINCIPALS:
             return text
         if not text.startswith(_PRINCIPAL):
@@ -96,7 +93,7 @@ class Names:
         return text if text in _HOSTS else self.alias("host", text)
 
     def listener(self, text: str) -> str:
-        """Names of listeners are written in capitals, and small in the keys of configurations."""
+        """Listener names are upper case, and lower case in configuration keys; both have one alias."""
         return text if text.upper() in _LISTENERS else self.alias("listener", text.lower()).upper()
 
     def feature(self, text: str) -> str:
@@ -130,7 +127,7 @@ class Names:
         return self.alias("config", key)
 
     def config_value(self, value: str) -> str:
-        """A value that can be no name: a number, or words that Kafka has for all."""
+        """Keep a value that cannot be a name: a number, or words from Kafka's own lists."""
         return value if all(self._is_harmless(word.strip()) for word in value.split(",")) else ANONYMISED
 
     def _is_harmless(self, word: str) -> bool:
@@ -138,7 +135,7 @@ class Names:
 
 
 def acl_kind(resource_type: int, name: str) -> tuple[str, str]:
-    """The kind of name that a pattern of access control is about, and the part of it that is the name."""
+    """The kind of name in an ACL pattern, and the part of the pattern that is the name."""
     kind = _ACL_KINDS.get(resource_type, "resource")
     if kind == "user":
         return (kind, name[len(_PRINCIPAL) :]) if name.startswith(_PRINCIPAL) else ("principal", name)
@@ -146,7 +143,7 @@ def acl_kind(resource_type: int, name: str) -> tuple[str, str]:
 
 
 def prefixed_pattern(resource_type: int, pattern_type: int, name: str) -> tuple[str, str] | None:
-    """The kind and the text of a prefixed pattern, None for a literal one."""
+    """The kind and text of a prefixed pattern, None for a literal one."""
     return acl_kind(resource_type, name) if pattern_type == _PREFIXED and resource_type != _ACL_CLUSTER else None
 
 
@@ -215,7 +212,7 @@ _RULES: Final[dict[tuple[str, str, str], Callable[[Names, Any, str], str]]] = {
     ("VotersRecord", "Endpoint", "Name"): _listener,
     ("VotersRecord", "Endpoint", "Host"): _host,
 }
-"""Message, struct and field: what the text there is."""
+"""(message, struct, field) -> the function that replaces its text."""
 
 
 _DIGITS: Final = {"topic": 5}
@@ -225,11 +222,14 @@ _DIGITS_USUAL: Final = 3
 class Aliases:
     """Deals an alias for each name of a kind (topic, user, host ...).
 
-    Shape: `draw(n)` gives a number below n. `patterns` are the prefixed patterns of each kind, all of them: a name begins with the alias
-    of a pattern if, and only if, it began with the pattern. `kept` are names of a kind that stay as they are; they consist of letters,
+    Shape: `draw(n)` returns a number below n. `patterns` are all prefixed patterns of each kind: an alias begins with the alias of a
+    pattern if, and only if, the name begins with the pattern. `kept` are names of a kind that are not replaced; they consist of letters,
     digits and underscores.
 
-    A number says nothing about a name: a hash of it could be found by guessing, and a count would tell which came first.
+    Why random numbers? A hash of a name could be found by guessing names, and a counter would show which name came first.
+
+    Worked case: the prefixed patterns `pay` and `payments-` become `prefix-12.` and `prefix-12.prefix-40.`, and the topic `payments-eu`
+    becomes `prefix-12.prefix-40.topic-17`. So both patterns still match it.
     """
 
     def __init__(
@@ -256,17 +256,17 @@ class Aliases:
         return found
 
     def pattern(self, kind: str, pattern: str) -> str:
-        """What a prefixed pattern becomes; it must be one of those that were given."""
+        """The alias of a prefixed pattern, which must be one of `patterns`."""
         assert pattern in self._patterns.get(kind, ()), "aliases of names would not begin with it"
         return pattern if self._is_kept(kind, pattern) else self._begin(kind, pattern)
 
     def dealt(self) -> Iterator[tuple[str, str, str]]:
-        """Kind, name and alias of each name that was asked for, in order of kind and name."""
+        """Kind, name and alias of each name so far, in order of kind and name."""
         for (kind, name), alias in sorted(self._dealt.items()):
             yield kind, name, alias
 
     def _begin(self, kind: str, text: str) -> str:
-        """What the alias of a text begins with: a piece for each pattern that the text begins with."""
+        """The beginning of a text's alias: a piece for each pattern that the text begins with."""
         patterns = self._patterns.get(kind, ())
         chain = [text[:length] for length in self._lengths.get(kind, ()) if text[:length] in patterns and length <= len(text)]
         is_kept = [self._is_kept(kind, pattern) for pattern in chain]

@@ -1,6 +1,6 @@
 """The facts of one log directory: its identity, its metadata log with the rare records, and the directories of partitions.
 
-Rare records are all but those of topics and partitions, of which there are millions."""
+Rare records are all but those of topics and partitions, of which there may be millions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SUFFIXES: Final = ("stray", "delete", "future")
 
 
 def metadata_folder(path: str) -> str | None:
-    """Where the metadata log is that a path means: the folder itself, of any name, or that in a log directory; None where there is none."""
+    """The folder of the metadata log at a path: the path itself, of any name, or the folder in a log directory; None without one."""
     usual = os.path.join(path, METADATA_DIRECTORY)
     if os.path.isdir(usual):
         return usual
@@ -62,17 +62,17 @@ def metadata_folder(path: str) -> str | None:
 
 
 def is_partition(path: str) -> bool:
-    """Whether a directory is one of a partition by its name and its small files: folders of nodes may be named alike."""
+    """Whether a directory is a partition's, by its name and its small files: a folder named `node-1` need not be one."""
     if partition_name(os.path.basename(path)) is None:
         return False
     return any(os.path.exists(os.path.join(path, name)) for name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT))
 
 
 def read_log_directory(path: str) -> LogDirectory:
-    """One log directory, whatever state it is in, without its metadata log."""
+    """One log directory in any state, without its metadata log."""
     if metadata_folder(path) == path:
         above = os.path.dirname(os.path.abspath(path)) if os.path.isabs(path) else os.path.normpath(os.path.join(path, os.pardir))
-        return LogDirectory(path=above, identity=_told(os.path.join(above, META_PROPERTIES), _identity), is_alone=True)
+        return LogDirectory(path=above, identity=_read_file(os.path.join(above, META_PROPERTIES), _identity), is_alone=True)
     if not os.path.isdir(path):
         return LogDirectory(path=path, state="not_a_directory" if os.path.lexists(path) else "missing")
     try:
@@ -85,7 +85,7 @@ def read_log_directory(path: str) -> LogDirectory:
         disk = None
     return LogDirectory(
         path=path,
-        identity=_told(os.path.join(path, META_PROPERTIES), _identity),
+        identity=_read_file(os.path.join(path, META_PROPERTIES), _identity),
         partitions=tuple(_partitions(path, names)),
         is_empty=not names,
         free_bytes=None if disk is None else disk.f_bavail * disk.f_frsize,
@@ -99,7 +99,7 @@ def read_metadata_log(
     max_decompressed: int = MAX_DECOMPRESSED,
     known: MetadataImage | None = None,
 ) -> MetadataLog:
-    """The metadata log in a directory, with notes of the topics of these names or ids; `known` is its image, where that was read."""
+    """The metadata log in a directory, with notes of the topics of these names or ids; `known` is its image if that was read already."""
     image, trouble, found = known, "", read_events(iter(()))
     checkpoints: tuple[CheckpointFacts, ...] = ()
     bases: tuple[int, ...] = ()
@@ -114,7 +114,7 @@ def read_metadata_log(
                 image = load_image(source, max_decompressed=max_decompressed)
     except (MetashellError, OSError) as error:
         trouble = str(error)
-    # The one that the image begins with was found whole by whoever loaded it.
+    # The loader has checked the checkpoint that the image begins with.
     whole = None if image is None else image.provenance.certain_to
     try:
         with MetadataDirectory(path) as directory:
@@ -132,8 +132,8 @@ def read_metadata_log(
         last_epoch=max((found.last_epoch, *(one.epoch for one in checkpoints if not one.trouble))),
         last_timestamp_ms=found.last_timestamp_ms,
         last_leader=found.last_leader,
-        quorum_note=_told(os.path.join(path, QUORUM_STATE), _quorum_note),
-        epochs=_told(os.path.join(path, LEADER_EPOCH_CHECKPOINT), _epochs),
+        quorum_note=_read_file(os.path.join(path, QUORUM_STATE), _quorum_note),
+        epochs=_read_file(os.path.join(path, LEADER_EPOCH_CHECKPOINT), _epochs),
         checkpoints=checkpoints,
         voter_sets=found.voter_sets,
         events=found.events,
@@ -142,7 +142,7 @@ def read_metadata_log(
 
 
 def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry, *, is_whole: bool) -> CheckpointFacts:
-    """A checkpoint, and whether it is whole, where that is not known."""
+    """A checkpoint; it is read to see whether it is whole, unless that is known."""
     at = entry.snapshot_id
     try:
         with directory.open(entry.name) as file:
@@ -152,9 +152,9 @@ def _checkpoint(directory: MetadataDirectory, entry: CheckpointEntry, *, is_whol
         return CheckpointFacts(entry.name, at.offset, at.epoch, 0, str(error))
 
 
-def _told(path: str, read: Callable[[str], T]) -> T | str | None:
-    """What a small file says, None where there is none, the reason where it cannot be read."""
-    if os.path.exists(path) and not os.path.isfile(path):  # nobody may ever write to a pipe
+def _read_file(path: str, read: Callable[[str], T]) -> T | str | None:
+    """The content of a small file, None if it does not exist, the reason if it cannot be read."""
+    if os.path.exists(path) and not os.path.isfile(path):  # reading a pipe may wait for ever
         return "is not a regular file"
     try:
         return read(path)
@@ -175,7 +175,7 @@ def _epochs(path: str) -> tuple[tuple[int, int], ...]:
 
 
 def _quorum_note(path: str) -> QuorumNote:
-    os.stat(path)  # A missing file is no election state here.
+    os.stat(path)  # `read_quorum_state` takes a missing file for an empty state; here it is a fact.
     state = read_quorum_state(path)
     return QuorumNote(state.leader_epoch, state.leader_id, state.voted_id, state.current_voters, state.data_version)
 
@@ -187,12 +187,15 @@ def _partitions(path: str, names: Iterable[str]) -> Iterator[PartitionDirectory]
         found = partition_name(stem.rpartition(".")[0] if has_suffix else name)
         place = os.path.join(path, name)
         if found is not None and name != METADATA_DIRECTORY and os.path.isdir(place):
-            topic_id = _told(os.path.join(place, PARTITION_METADATA), read_topic_id)
+            topic_id = _read_file(os.path.join(place, PARTITION_METADATA), read_topic_id)
             yield PartitionDirectory(place, *found, topic_id, suffix if has_suffix else "")
 
 
+# ---- rare records
+
+
 _USUAL: Final = frozenset(map(bytes, ([3], [5])))
-"""The types of partitions and their changes, as the second byte of a record has them."""
+"""The types of partitions and their changes, as in the second byte of a record."""
 _TOPIC_TYPES: Final = frozenset(map(bytes, ([2], [9])))
 _TOPICS: Final = {"TOPIC_RECORD", "REMOVE_TOPIC_RECORD"}
 _LEADER_CHANGE: Final = CONTROL_TYPE_NAMES[LEADER_CHANGE]
@@ -200,7 +203,7 @@ _VOTERS: Final = CONTROL_TYPE_NAMES[KRAFT_VOTERS]
 
 
 class LogEvents(NamedTuple):
-    """What one pass over a log gives; see `checks.facts.MetadataLog`."""
+    """The result of one pass over a log; see `checks.facts.MetadataLog`."""
 
     events: tuple[LogEvent, ...] = ()
     voter_sets: tuple[tuple[int, int, VoterSet], ...] = ()
@@ -215,9 +218,9 @@ class LogEvents(NamedTuple):
 def read_events(
     batches: Iterator[RecordBatch], topics: Collection[str | bytes] = (), max_decompressed: int = MAX_DECOMPRESSED
 ) -> LogEvents:
-    """Walk the batches of a log once; of topics only those with these names and ids are noted.
+    """Walk the batches of a log once; only topics with these names and ids are noted.
 
-    A batch whose records cannot be read is passed over: the image has it as a fault.
+    A batch whose records cannot be read is skipped: it is a fault of the image.
     """
     usual = _USUAL if topics else _USUAL | _TOPIC_TYPES
     notes: dict[bytes, TopicNote] = {}
@@ -241,7 +244,7 @@ def read_events(
                     voter_sets.append((offset, timestamp, voter_set(body, offset)))
                 events.append(LogEvent(offset, header.leader_epoch, timestamp, name, body))
     except (MetashellError, OSError):
-        pass  # What is readable counts.
+        pass  # The records read so far count.
     return LogEvents(tuple(events), tuple(voter_sets), last_leader, max(start, 0), end, epoch, time, notes)
 
 

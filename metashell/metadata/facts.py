@@ -1,8 +1,8 @@
 """Gathers the facts that checks need from disks: log directories, server.properties, and which of them belong to one node.
 
-Promises: what is read is never written, locked or deleted. What cannot be read is a fact with its reason, and never raises. A
-server.properties that Kafka refuses still gives what can be read of it. For a broker that came back with other log directories, the
-metadata as of that moment tells what no other replica had."""
+Promises: files are only read, never written, locked or deleted. A file that cannot be read is a fact with its reason, and never raises. A
+server.properties that Kafka refuses still gives the settings that can be read. For a broker that came back with other log directories, the
+image of that moment shows which records no other replica had."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def gather_facts(
     max_decompressed: int = MAX_DECOMPRESSED,
     known: MetadataImage | None = None,
 ) -> Facts:
-    """The facts of all log directories at and below the paths, and of those that the configurations name; the image is the newest.
+    """The facts of all log directories at and below the paths, and of those that the configurations name, with the newest image.
 
-    A broker's other log directories that lie beside one that is given are read too: the metadata log is in only one of them.
+    Other log directories of the same broker beside a given one are read too, since only one of them has the metadata log.
     Errors: MetashellError for a configuration that cannot be read.
     """
     configurations = [read_configuration(path) for path in configs]
@@ -103,7 +103,7 @@ def _joined(directories: tuple[LogDirectory, ...], configurations: tuple[Configu
 
 
 def _static_min_isr(configurations: Iterable[Configuration]) -> int:
-    """What the brokers' own settings say of min.insync.replicas: the highest where they differ, 1 where none says anything."""
+    """min.insync.replicas of the brokers' own settings: the highest if they differ, 1 if none sets it."""
     named = (one.values.get(MIN_ISR, "").strip() for one in configurations if "broker" in one.roles)
     return max((int(text) for text in named if text.isascii() and text.isdigit() and len(text) < 10), default=1) or 1
 
@@ -112,35 +112,29 @@ def _static_min_isr(configurations: Iterable[Configuration]) -> int:
 
 
 def log_directories(path: str, depth: int = _DEPTH_MAX) -> Iterator[str]:
-    """The log directories at or below a path, in order: the path itself where it is one, is empty, or is not there."""
+    """The log directories at or below a path, in order; the path itself if it is one, is empty, or does not exist."""
     try:
         names = os.listdir(path) if os.path.isdir(path) else []
     except OSError:
-        return  # whoever names it is told so
+        return  # The path is a fact of its own, with this reason, if it was named.
     is_one = any(name in names for name in (META_PROPERTIES, METADATA_DIRECTORY, BOOTSTRAP_CHECKPOINT))
     if not names or is_one or metadata_folder(path) is not None or any(is_partition(os.path.join(path, name)) for name in names):
         yield path
     elif depth:
         folders = [folder for name in sorted(names) if os.path.isdir(folder := os.path.join(path, name))]
-        yield from (
-            place for folder in folders for place in log_directories(folder, depth - 1) if place != folder or _has_something(folder)
-        )
-
-
-def _has_something(folder: str) -> bool:
-    """An empty folder is a log directory only where it was named."""
-    return bool(os.listdir(folder))
+        # An empty folder is a log directory only if it was named itself.
+        yield from (place for folder in folders for place in log_directories(folder, depth - 1) if place != folder or os.listdir(folder))
 
 
 def _with_directories(config: Configuration, named: Sequence[str]) -> Configuration:
-    """Of a configuration of another machine, whose directories are not here, those that were named stand for them."""
+    """The configuration; without its directories if it is another machine's, so that the named directories take their place."""
     if not named or any(os.path.exists(place) for place in config.log_directories):
         return config
     return replace(config, log_directories=(), metadata_directory="")
 
 
 def _beside(directories: Sequence[LogDirectory], folders: dict[str, str | None]) -> Iterator[LogDirectory]:
-    """The other log directories of the same nodes in the same folders; a copy of one that is known is none."""
+    """The other log directories of the same nodes in the same folders, without copies of known ones."""
     known = {os.path.realpath(one.path) for one in directories}
     for directory in directories:
         mine = directory.identity
@@ -175,7 +169,7 @@ def _folders_with_identity(above: str) -> list[str]:
     return [place for name in sorted(names) if os.path.isfile(os.path.join(place := os.path.join(above, name), META_PROPERTIES))]
 
 
-# ---- which belong together
+# ---- which directories belong to one node
 
 
 def _grouped(
@@ -183,8 +177,8 @@ def _grouped(
 ) -> tuple[list[LogDirectory], list[Configuration]]:
     """Directories and configurations with the number of their node.
 
-    Those of a configuration are one node's; else those of one node.id of which at most one has a metadata log. What lies beside them
-    and says nothing of itself, or holds partitions without a metadata log, is taken for theirs.
+    The directories of a configuration are one node's; without one, those of one node.id of which at most one has a metadata log. A
+    directory beside them without an identity, or with partitions and no metadata log, is taken for theirs.
     """
     groups: list[list[LogDirectory]] = []
     left = list(directories)
@@ -216,7 +210,7 @@ def _node_id(directory: LogDirectory) -> int:
 
 
 def _fits(one: LogDirectory, group: Sequence[LogDirectory], folders: dict[str, str | None]) -> bool:
-    """Whether a directory is another one of a node, and not a copy of one that is there."""
+    """Whether a directory is another one of a node, and no copy of one of its directories."""
     id = _node_id(one)
     if id == NO_NODE or any(_node_id(other) != id for other in group):
         return False
@@ -228,7 +222,7 @@ def _fits(one: LogDirectory, group: Sequence[LogDirectory], folders: dict[str, s
 
 
 def _attach(groups: list[list[LogDirectory]], first: int, folders: dict[str, str | None]) -> None:
-    """Give directories that say nothing of themselves, and those with partitions and no log, to the one node beside them."""
+    """Give directories without an identity, and those with partitions and no log, to the one node beside them."""
     by_folder: dict[str, list[list[LogDirectory]]] = defaultdict(list)
     for group in groups[first:]:
         for above in {os.path.dirname(os.path.abspath(one.path)) for one in group}:
@@ -246,12 +240,15 @@ def _attach(groups: list[list[LogDirectory]], first: int, folders: dict[str, str
                 group.clear()
 
 
+# ---- brokers on other disks
+
+
 _MOMENTS_MAX: Final = 4
-"""For each the metadata has to be read once more; the newest ones count."""
+"""The metadata is read once more for each such return, so only the newest ones count."""
 
 
 def replaced_disks(path: str, events: tuple[LogEvent, ...]) -> tuple[ReplacedDisk, ...]:
-    """The newest such return of each broker, in the order of the log; those from which the log no longer reaches back are left out."""
+    """The newest return of each broker with other log directories, in the order of the log, if the log still reaches back to it."""
     last = [found[-1] for id, all in registrations(Facts(events=events)).items() if (found := list(_replaced(id, all)))]
     disks = []
     for broker, now, gone in sorted(last, key=lambda found: found[1].offset)[-_MOMENTS_MAX:]:
@@ -265,7 +262,7 @@ def replaced_disks(path: str, events: tuple[LogEvent, ...]) -> tuple[ReplacedDis
 def _replaced(id: int, all: Sequence[Registration]) -> Iterator[tuple[int, Registration, frozenset[bytes]]]:
     for before, now in pairwise(all):
         gone = before.directories - now.directories
-        # One that failed goes without a new one in its place, and its replicas wait for it.
+        # A failed directory has no new one in its place, and its replicas wait for it.
         if gone and now.directories - before.directories:
             yield id, now, gone
 
@@ -275,7 +272,7 @@ def _alone(path: str, offset: int, broker: int, gone: frozenset[bytes]) -> Itera
         image = load_image(source, end_offset=offset)
     for topic in image.topics:
         for id, partition in topic.partitions.items():
-            # Whoever was last is eligible where that is on (KIP-966), and no longer once its broker is known to have stopped badly.
+            # With KIP-966 the last replica in sync stays eligible, until its broker is known to have stopped uncleanly.
             last = partition.isr or partition.elr or partition.last_known_elr
             if tuple(last) == (broker,):
                 directories = dict(zip(partition.replicas, partition.directories, strict=False))
@@ -283,10 +280,13 @@ def _alone(path: str, offset: int, broker: int, gone: frozenset[bytes]) -> Itera
                     yield topic.id, id
 
 
+# ---- server.properties
+
+
 def read_configuration(path: str) -> Configuration:
     """The configuration in a properties file, its directories as they are found from here.
 
-    Errors: MetashellError for a file that cannot be read or is not a properties file; what Kafka refuses it for is its `trouble`.
+    Errors: MetashellError for a file that cannot be read or is no properties file. If Kafka refuses it, `trouble` says why.
     """
     try:
         properties = parse_properties(read_text_file(path))
@@ -317,7 +317,7 @@ def _of_config(path: str, config: NodeConfig, properties: Mapping[str, str]) -> 
 
 
 def _of_properties(path: str, properties: Mapping[str, str], trouble: str) -> Configuration:
-    """What the plain text says where Kafka takes none of it."""
+    """The settings of a file that Kafka refuses, read from its plain text."""
     places = _words(properties.get("log.dirs") or properties.get("log.dir"))
     own = properties.get("metadata.log.dir")
     first = own or next(iter(places), "")
@@ -336,7 +336,7 @@ def _of_properties(path: str, properties: Mapping[str, str], trouble: str) -> Co
 
 
 def found_from(config: str, place: str) -> str:
-    """Where a directory of a configuration lies: Kafka takes it from where it is started, so here first, then beside the file."""
+    """The path of a configured directory: relative to the current directory, as for Kafka, else beside the file."""
     beside = os.path.join(os.path.dirname(config), place)
     return place if os.path.isabs(place) or os.path.exists(place) or not os.path.exists(beside) else beside
 
@@ -346,7 +346,7 @@ def _words(text: str | None) -> tuple[str, ...]:
 
 
 def _voters(entries: Iterable[str]) -> tuple[tuple[int, str, int], ...]:
-    """`id@host:port` entries; one that is none is left out, since Kafka refuses the configuration for it."""
+    """The `id@host:port` entries; any other entry is left out, since Kafka refuses the configuration for it."""
     found = []
     for entry in entries:
         text, _, address = entry.partition("@")

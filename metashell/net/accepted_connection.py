@@ -54,7 +54,7 @@ class ServerRequest:
 
     @property
     def principal(self) -> str:
-        """Who asks: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
+        """The principal of the client: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
         return self._connection.core.principal
 
     @property
@@ -69,7 +69,7 @@ class ServerRequest:
 
     @property
     def client_id(self) -> str:
-        """What the client calls itself; a null is empty."""
+        """The client id that the client sent; a null is empty."""
         return self._received.header.client_id or ""
 
     @property
@@ -108,7 +108,7 @@ OnRequest = Callable[[ServerRequest], None]
 
 
 class Owner(Protocol):
-    """What a connection needs of the listener that accepted it."""
+    """The calls that a connection makes on the listener that accepted it."""
 
     @property
     def options(self) -> ListenerOptions: ...
@@ -345,7 +345,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
             self.listener.answered()
 
     def _balance(self, is_more: bool) -> None:
-        """Read only while the core wants more than it has already, and keep the books."""
+        """Read only while the core wants more, and account for the bytes that it holds."""
         core = self.core
         if core.frames_taken != self._frames_seen:
             self._frames_seen = core.frames_taken
@@ -369,7 +369,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
     # ---- time
 
     def _watch(self) -> None:
-        """End what takes too long, and come again when the next of it is due."""
+        """End what has timed out, and come again at the next deadline."""
         now = self._loop.time()
         in_handshake = self._tls is not None and not self._tls.done
         is_unknown = in_handshake or not self.core.authenticated
@@ -401,7 +401,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
     # ---- the end
 
     def _end(self, event: Closed) -> None:
-        """The core is over. Who could not authenticate hears of it a little later, so that passwords are not tried quickly."""
+        """End the connection. A failed authentication is answered with a delay, so that passwords cannot be tried quickly."""
         delay_s = self.listener.options.failed_authentication_delay_s
         if event.authentication_failed and delay_s > 0 and self._transport is not None and not self._transport.is_closing():
             self._cancel_timer()

@@ -65,7 +65,7 @@ def host_text(address: str) -> str:
 
 
 class AddressMap:
-    """Where to connect instead: for nodes whose own addresses cannot be reached from here (tunnels, containers)."""
+    """Maps addresses that cannot be reached from here (tunnels, containers) to addresses that can."""
 
     def __init__(self, pairs: Mapping[Address, Address] | Iterable[tuple[Address, Address]] = ()) -> None:
         self._pairs: dict[Address, Address] = dict(pairs)

@@ -1,4 +1,4 @@
-"""Which version of each API two peers talk: ranges, their overlap, and what a server says about itself.
+"""Negotiation of API versions: ranges, their overlap, and a server's answer to ApiVersions.
 
 Source: KIP-35, KIP-511, KIP-584, KIP-1022, KIP-1242; org.apache.kafka.common.requests.ApiVersionsRequest, ApiVersionsResponse.
 """

@@ -122,7 +122,7 @@ class AsyncClient:
         return sorted(self.bootstrap, key=lambda address: address not in self._connections)
 
     def address_of(self, node: int) -> Address:
-        """Where a node is. Errors: UsageError for an id that nothing has named."""
+        """Return the address of a node. Errors: UsageError for an id that no answer has named."""
         if node not in self.nodes:
             known = ", ".join(map(str, sorted(self.nodes))) or "none"
             raise UsageError(f"node {node}: its address is not known (known are: {known})", str(node))
@@ -160,7 +160,7 @@ class AsyncClient:
         return await connect(target, core=core, tls=self._tls, server_hostname=address.host, timeout_s=self._connect_timeout_s)
 
     def _identity_at(self, address: Address) -> NodeIdentity | None:
-        """Who has to be at an address; None where that is not known, or several nodes are."""
+        """Return the node that must answer at an address; None where it is unknown, or several nodes share the address."""
         if not (self.cluster_id and self._checks_cluster):
             return None
         ids = [node for node, known in self.nodes.items() if known == address]
@@ -193,7 +193,7 @@ class Client:
         return self.run(lambda client: client.request(message, node=node, version=version))
 
     def run(self, work: Callable[[AsyncClient], Coroutine[Any, Any, Any]]) -> Any:
-        """What a coroutine made from the client gives; for calls that ask several nodes at once."""
+        """Run a coroutine made from the client and return its result; for calls to several nodes at once."""
         return self._runner.run(work(self._client))
 
     def learn(self, nodes: Iterable[tuple[int, str, int]], cluster_id: str = "") -> None:

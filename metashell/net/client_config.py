@@ -32,7 +32,7 @@ _INTEGER_MAX: Final = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """How to be a client. `bootstrap` is empty where the file names no addresses."""
+    """A client's settings. `bootstrap` is empty where the file names no addresses."""
 
     security: SecurityConfig = PLAINTEXT
     client_id: str = "metashell"
@@ -53,7 +53,7 @@ class ClientConfig:
 def client_config(
     properties: Mapping[str, str], *, environ: Mapping[str, str], parse: PropertiesParser, listener: str = ""
 ) -> ClientConfig:
-    """What the properties of a client say; keys that mean nothing here are left alone, as Kafka's tools do.
+    """Read a client's properties; unknown keys are ignored, as Kafka's tools do.
 
     `environ` and `parse` (`metashell.disk.properties.parse_properties`) serve `${env:NAME}` and `${file:PATH:KEY}`. With a listener's
     name, the properties are a server's (a node that connects as its quorum does). Errors: UsageError with the key at fault.
@@ -71,7 +71,7 @@ def client_config(
 
 
 def _checks_cluster(values: Mapping[str, str]) -> bool:
-    """Whether a client says whom it means. Kafka's does not either where nothing makes it look for its cluster anew."""
+    """Whether a client sends the cluster and node that it expects, as Kafka's does when it may bootstrap again."""
     text = values.get(_CHECK, "true").strip().lower()
     if text not in ("true", "false"):
         raise UsageError(f"{_CHECK}: {text[:40]} is not true or false", _CHECK)

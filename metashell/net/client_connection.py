@@ -87,7 +87,7 @@ class UnsupportedApiError(Exception):
 
 
 class State(Enum):
-    """How far a client's connection is."""
+    """The states of a client's connection, in order."""
 
     NEW = "new"
     VERSIONS = "versions"
@@ -195,7 +195,7 @@ class ClientConnection:
             self._events.append(Closed(reason, authentication_failed, is_another_node))
 
     def next_event(self) -> Ready | Answer | Closed | None:
-        """What happened next, None when nothing else did."""
+        """Return the next event, None when there is none."""
         return self._events.popleft() if self._events else None
 
     def take_output(self) -> bytes:
@@ -313,10 +313,10 @@ _STEPS: Final[dict[State, Callable[[ClientConnection, Any], None]]] = {
 
 
 def _printable(text: str) -> str:
-    """Text of the peer, safe to print and not longer than it is worth."""
+    """Return a peer's text, safe to print and shortened."""
     return terminal_line(text if len(text) <= TEXT_MAX else text[:TEXT_MAX] + "...")
 
 
 def _hint(state: State) -> str:
-    """What an end during the first exchange often means."""
+    """Return the likely reason why a connection ended during the first exchange."""
     return " (is it a Kafka listener, and is security.protocol right?)" if state is State.VERSIONS else ""

@@ -36,7 +36,7 @@ _NO_TAGS = b"\0"
 
 
 class RequestHeader(NamedTuple):
-    """What stands before a request; `client_id` is None where the peer sent a null."""
+    """The header of a request; `client_id` is None where the peer sent a null."""
 
     api_key: int
     api_version: int

@@ -162,12 +162,12 @@ def _hand_back(request: Undecoded, then: Callable[[Decoded], None], done: asynci
 
 
 def room_for_connections(descriptors: int) -> int:
-    """How many of a process' descriptors connections may have; where there are few, half of them."""
+    """Return how many of the process's descriptors connections may use; where there are few, half of them."""
     return max(descriptors - FREE_DESCRIPTORS, descriptors // 2)
 
 
 def descriptors_max() -> int:
-    """How many files and sockets the process may have open."""
+    """Return how many files and sockets the process may have open."""
     try:
         import resource
     except ImportError:

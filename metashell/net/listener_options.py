@@ -18,7 +18,7 @@ from metashell.net.addresses import host_text
 from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, supported_ranges
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.principal import PrincipalRules, subject_of
-from metashell.net.sasl import PLAIN
+from metashell.net.sasl import PLAIN, StaticCredentials, sasl_server_mechanisms
 from metashell.net.security import ListenerSecurity, for_listener, java_number, listener_security
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ConnectionLimits:
 
 @dataclass(slots=True)
 class Counters:
-    """What a listener has seen, for all its connections together."""
+    """Counters of a listener, summed over all its connections."""
 
     accepted: int = 0
     dropped: int = 0
@@ -138,7 +138,7 @@ def subject_principal(certificate: bytes, rules: PrincipalRules = PrincipalRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerOptions:
-    """How to listen; `options_of` reads them from a server's properties.
+    """The options of one listener; `options_of` reads them from a server's properties.
 
     `ranges` are the APIs that are served. `tls` and `mechanisms` (SASL mechanism to its server side) are the security; a listener
     with a `weakness` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
@@ -187,7 +187,7 @@ def options_of(
     features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES,
     allow_plaintext: bool = False,
 ) -> ListenerOptions:
-    """How a server's properties want a listener; `credentials` know the users of SCRAM and the delegation tokens.
+    """Read a listener's options from a server's properties; `credentials` know the users of SCRAM and the delegation tokens.
 
     Queued requests are bounded by queued.max.request.bytes, or else by `HELD_MAX`, but a single one may always come. Before authentication
     a frame has at most 64 KiB, where sasl.server.max.receive.size is not set. Errors: UsageError with the key at fault.
@@ -222,7 +222,7 @@ _OVERRIDES: Final = "max.connections.per.ip.overrides"
 
 
 def _bounds_of_hosts(text: str) -> dict[str, int]:
-    """Errors: UsageError for what is not `address:count`."""
+    """Parse `address:count` entries. Errors: UsageError."""
     found = {}
     for entry in filter(None, map(str.strip, text.split(","))):
         host, _, count = entry.rpartition(":")
@@ -234,11 +234,10 @@ def _bounds_of_hosts(text: str) -> dict[str, int]:
 
 
 def secured_options(security: ListenerSecurity, credentials: Credentials | None = None) -> dict[str, Any]:
-    """What a listener's properties say about security, as options; `credentials` know the users of SCRAM and the delegation tokens.
+    """Return the security of a listener as options; `credentials` know the users of SCRAM and the delegation tokens.
 
     Errors: UsageError for a store that cannot be used, and for rules that are none.
     """
-    from metashell.net.sasl import StaticCredentials, sasl_server_mechanisms
 
     tls = None
     if security.tls is not None:
@@ -255,7 +254,7 @@ def secured_options(security: ListenerSecurity, credentials: Credentials | None 
 
 
 def weakness(options: ListenerOptions) -> str | None:
-    """Why anybody may ask, or read passwords on the way: in words what kind of listener it is, None for one that knows who asks.
+    """Describe a listener that lets anybody ask, or sends passwords in the clear; None for a listener that is secured.
 
     A certificate that is only requested need not be shown: a peer without one is ANONYMOUS, as with PLAINTEXT.
     """
@@ -281,7 +280,7 @@ SASL_RANGES: Final[ApiRanges] = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTerms:
-    """What all connections of a listener have in common; made by `server_terms`.
+    """The settings that all connections of a listener share; made by `server_terms`.
 
     `mechanisms` makes the server's side of a SASL mechanism by name; None is a listener without SASL.
     `identity` is who a broker's clients have to mean; None compares nothing.
@@ -298,7 +297,7 @@ class ServerTerms:
     clock: Callable[[], float] = lambda: 0.0
 
     def judge(self, key: int, version: int, size: int) -> str:
-        """What is wrong with a large request of which only the beginning is there; empty for one that may come."""
+        """Return the fault of a large request whose beginning has arrived; empty where it may go on."""
         low, high = self.ranges.get(key, (0, -1))
         if not low <= version <= high:
             return f"a request of {size} bytes of api key {key} version {version}, which is not served here"

@@ -67,7 +67,7 @@ def distinguished_name(name: bytes) -> str:
 
 
 def _elements(data: bytes) -> Iterator[_Element]:
-    """What stands one after the other. Errors: ValueError."""
+    """Parse a sequence of elements. Errors: ValueError."""
     at = 0
     while at < len(data):
         start = at
@@ -215,7 +215,7 @@ def _outside(match: re.Match[str]) -> str:
 
 
 def _escaped_piece(match: re.Match[str], *, in_class: bool) -> str:
-    """What begins with a backslash."""
+    """Parse a piece that begins with a backslash."""
     text = match.string
     if match["quoted"] is not None:
         return re.escape(match["quoted"])
@@ -256,7 +256,7 @@ _GROUP_REFERENCE = re.compile(r"\\(?P<escaped>.)?|\$(?:(?P<number>[0-9]+)|\{(?P<
 
 
 def java_replace_all(pattern: re.Pattern[str], replacement: str, text: str) -> str:
-    """What text.replaceAll(pattern, replacement) gives in Java. Errors: ValueError for a replacement that names no group."""
+    """Return text.replaceAll(pattern, replacement) as Java computes it. Errors: ValueError for a replacement that names no group."""
     found, position, end = [], 0, 0
     while position <= len(text) and (match := pattern.search(text, position)) is not None:
         found += [text[end : match.start()], _expanded(match, replacement)]
@@ -319,7 +319,10 @@ class Rule(NamedTuple):
     letters: str = ""
 
     def apply(self, name: str) -> str | None:
-        """What the rule makes of a name, None where it does not match. Errors: ValueError for a replacement that names no group."""
+        """Return the name that the rule makes of `name`, None where it does not match.
+
+        Errors: ValueError for a replacement that names no group.
+        """
         if self.pattern is None:
             return name
         if self.pattern.fullmatch(name) is None:

@@ -10,11 +10,11 @@ org.apache.kafka.common.security.scram.internals.ScramSaslClient, ScramSaslServe
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from os import urandom
@@ -26,7 +26,7 @@ PLAIN: Final = "PLAIN"
 
 
 class SaslError(Exception):
-    """Why an exchange failed, in one line that never holds a secret. It is for the server's operator."""
+    """A failed exchange: one line for the server's operator, which never holds a secret."""
 
 
 class RefusedError(SaslError):
@@ -61,7 +61,7 @@ class SaslServer(Protocol):
 
 
 class ScramCredential(NamedTuple):
-    """What a server keeps of a password: enough to check a proof, and to prove itself, but not to log in elsewhere."""
+    """The form in which a server keeps a password: enough to check a proof, and to prove itself, but not to log in elsewhere."""
 
     salt: bytes
     stored_key: bytes
@@ -78,7 +78,7 @@ class TokenCredential(NamedTuple):
 
 
 class Credentials(Protocol):
-    """What a server knows of its users. It is asked at each login, so that a user that is gone cannot log in any more."""
+    """The users that a server knows. Each login looks here, so a user that was removed cannot log in any more."""
 
     def plain(self, username: str) -> str | None:
         """The password for PLAIN, None where there is no such user."""
@@ -307,7 +307,7 @@ def _is_token(extensions: str) -> bool:
 
 
 def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterations: int = ITERATIONS_MIN) -> ScramCredential:
-    """What a server keeps of a password, with a fresh salt where none is given."""
+    """Make the credential that a server keeps of a password, with a fresh salt where none is given."""
     algorithm = HASHES[mechanism]
     salt = salt or urandom(SALT_SIZE)
     salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
@@ -316,7 +316,7 @@ def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterati
 
 
 def make_nonce() -> str:
-    """Printable chance without commas."""
+    """Return random printable text without commas."""
     return b64encode(urandom(NONCE_SIZE), b"-_").decode()
 
 
@@ -355,7 +355,7 @@ def _text(data: bytes) -> str:
 def _base64(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
-    except (Base64Error, ValueError):
+    except (binascii.Error, ValueError):
         raise SaslError("a SCRAM message holds malformed base64") from None
 
 
@@ -400,7 +400,7 @@ class StaticCredentials:
 
 
 def sasl_server_mechanisms(names: Iterable[str], credentials: Credentials) -> dict[str, Callable[[], SaslServer]]:
-    """What a listener needs to offer these mechanisms.
+    """Return the makers of the server's side of each of these mechanisms.
 
     Errors: KeyError for a mechanism that is not PLAIN or SCRAM.
     """

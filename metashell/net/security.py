@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.common.errors import UsageError
-from metashell.net.principal import DEFAULT_RULES
-from metashell.net.principal import MAPPING_RULES_KEY as RULES_KEY
-from metashell.net.sasl import PLAIN, PlainClient
+from metashell.net.principal import DEFAULT_RULES, MAPPING_RULES_KEY
+from metashell.net.sasl import PLAIN, PlainClient, ScramClient
 
 if TYPE_CHECKING:
     from metashell.net.sasl import SaslClient
@@ -46,7 +45,7 @@ _MODULES: Final = ("ScramLoginModule", "PlainLoginModule")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """Where certificates (and a key) are: a file, or PEM text. `type` is Kafka's, but the file's content decides.
+    """A store of certificates (and a key): a file, or PEM text. `type` is Kafka's, but the file's content decides.
 
     `prefix` is the beginning of the keys that named it, for messages: `ssl.truststore`.
     """
@@ -79,7 +78,7 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityConfig:
-    """How we connect. `protocol` is one of Kafka's four; `tls` is there exactly with SSL and SASL_SSL."""
+    """The security of a client. `protocol` is one of Kafka's four; `tls` is set exactly with SSL and SASL_SSL."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -93,7 +92,6 @@ class SecurityConfig:
             return None
         if self.mechanism == PLAIN:
             return PlainClient(self.username, self.password)
-        from metashell.net.sasl import ScramClient
 
         return ScramClient(self.mechanism, self.username, self.password)
 
@@ -103,7 +101,7 @@ PLAINTEXT: Final = SecurityConfig()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerSecurity:
-    """How a listener is secured. `mechanisms` is empty without SASL; `plain_users` are those of PLAIN's login module.
+    """The security of a listener. `mechanisms` is empty without SASL; `plain_users` are those of PLAIN's login module.
 
     `principal_rules` is ssl.principal.mapping.rules. `session_ms` is connections.max.reauth.ms by mechanism, without those that it does
     not limit.
@@ -118,7 +116,7 @@ class ListenerSecurity:
 
 
 def security_config(properties: Mapping[str, str], listener: str = "") -> SecurityConfig:
-    """How a client connects: by a client's properties, or, with a listener's name, to that listener by a server's.
+    """Read a client's security from a client's properties or, with a listener's name, from a server's for that listener.
 
     Errors: UsageError with the key at fault.
     """
@@ -144,7 +142,7 @@ def security_config(properties: Mapping[str, str], listener: str = "") -> Securi
 
 
 def listener_security(properties: Mapping[str, str], listener: str) -> ListenerSecurity:
-    """How a server's listener is secured. Errors: UsageError with the key at fault."""
+    """Read the security of a server's listener. Errors: UsageError with the key at fault."""
     values = for_listener(properties, listener)
     key, protocol = _protocol(properties, listener)
     _check_protocol(protocol, key)
@@ -153,7 +151,7 @@ def listener_security(properties: Mapping[str, str], listener: str) -> ListenerS
         raise UsageError(f"ssl.keystore.location: listener {listener} has no key and certificate", "ssl.keystore.location")
     _check_classes(values)
     if not protocol.startswith("SASL"):
-        return ListenerSecurity(protocol=protocol, tls=tls, principal_rules=values.get(RULES_KEY, DEFAULT_RULES))
+        return ListenerSecurity(protocol=protocol, tls=tls, principal_rules=values.get(MAPPING_RULES_KEY, DEFAULT_RULES))
     mechanisms = _words(values.get("sasl.enabled.mechanisms", "GSSAPI"))
     for mechanism in mechanisms:
         _check_mechanism(mechanism, "sasl.enabled.mechanisms")

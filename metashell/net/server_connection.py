@@ -159,7 +159,7 @@ class ServerConnection:
             self._frames.feed(data)
 
     def next_event(self) -> Event | None:
-        """What happened next, None when more bytes, or answers, must come first. Also to be called after `respond` and `decoded`."""
+        """Return the next event, None when more bytes, or answers, must come first. Call it after `respond` and `decoded` too."""
         while not self._events and self.wants_read:
             frame = self._frames.next_frame()
             if frame is None:
@@ -411,7 +411,7 @@ class ServerConnection:
         self._out_size += 4 + len(answer)
 
     def _answer_token(self, sasl: SaslServer, token: bytes) -> bytes:
-        """What the mechanism answers. Errors: SaslError."""
+        """Return the mechanism's answer. Errors: SaslError."""
         self._sasl_rounds += 1
         if self._sasl_rounds > self.terms.limits.sasl_rounds_max:
             raise SaslError(f"more than {self.terms.limits.sasl_rounds_max} rounds")
@@ -446,7 +446,7 @@ class ServerConnection:
 
 
 def _told(error: SaslError, mechanism: str, what: str) -> str:
-    """What the peer gets to know. Which part of its credentials is wrong, or whether there is such a user, is no part of that."""
+    """Return the text that the peer gets. It never says which part of the credentials is wrong, or whether the user exists."""
     if isinstance(error, RefusedError):
         return str(error)
     return f"Authentication failed during {what} due to invalid credentials with SASL mechanism {mechanism}"

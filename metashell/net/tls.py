@@ -46,7 +46,7 @@ class Identity(NamedTuple):
 
 
 def client_context(config: TlsConfig) -> ssl.SSLContext:
-    """What a client needs for TLS: it checks the server's certificate, and its name unless that is switched off.
+    """Make a client's TLS context: it checks the server's certificate, and its name unless that is switched off.
 
     Without a truststore the system's certificates are trusted. Errors: UsageError with the key at fault.
     """
@@ -63,7 +63,7 @@ def client_context(config: TlsConfig) -> ssl.SSLContext:
 
 
 def server_context(config: TlsConfig) -> ssl.SSLContext:
-    """What a listener needs for TLS; clients show certificates as ssl.client.auth says. Errors: UsageError."""
+    """Make a listener's TLS context; clients show certificates as ssl.client.auth says. Errors: UsageError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _identify(context, config.keystore)
     if config.client_auth != "none":

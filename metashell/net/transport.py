@@ -91,12 +91,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def core(self) -> ClientConnection:
-        """What was agreed with the peer: `peer_ranges`, `features`, `session_lifetime_ms`."""
+        """The connection's core, with the negotiated `peer_ranges`, `features`, `session_lifetime_ms`."""
         return self._core
 
     @property
     def closed(self) -> str:
-        """Why the connection is over, empty while it is not."""
+        """The reason why the connection is closed, empty while it is open."""
         return self._gone.result().reason if self._gone.done() else ""
 
     async def request(self, message: Any, *, version: int | None = None, timeout_s: float = REQUEST_TIMEOUT_S) -> Any:

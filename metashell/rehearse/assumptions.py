@@ -1,7 +1,8 @@
-"""Assumptions of a rehearsal as text (`copy-rate=100M`, `boot=40s`), and those read from servers.
+"""Parses and shows the assumptions of a rehearsal (`copy-rate=100M`, `boot=40s`), and takes settings read from servers.
 
-`min.insync.replicas=2` is a setting of server.properties; a setting that is an assumption too is taken as that. What a server was started
-with, read from its server.properties or from a live node, takes the place of an assumption."""
+`min.insync.replicas=2` is a setting of server.properties. A setting that has an assumption of its own, such as
+broker.session.timeout.ms, sets that. A setting of a running server, from its server.properties or a live node, replaces an
+assumption."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from metashell.rehearse.steps import Assumptions
 
 
 class AssumptionWord(NamedTuple):
-    """An assumption as words: the field of `Assumptions`, what reads it, what shows it, and what it means."""
+    """The text form of an assumption: the field of `Assumptions`, its parser, its formatter, and its meaning."""
 
     field: str
     read: Callable[[str], object]
@@ -85,7 +86,7 @@ WORDS: Final[dict[str, AssumptionWord]] = {
 
 
 def parse_assumption(assumptions: Assumptions, name: str, value: str) -> Assumptions:
-    """The assumptions with one of them changed. Errors: UsageError that begins with the name."""
+    """Change one assumption. Errors: UsageError that begins with the name."""
     try:
         if name in FIELDS:
             return _with_field(assumptions, FIELDS[name], whole_number(value))
@@ -105,7 +106,7 @@ def _with_field(assumptions: Assumptions, field: str, value: object) -> Assumpti
 
 
 def _read_without(assumptions: Assumptions, name: str) -> tuple[tuple[str, str], ...]:
-    """The values read from servers, without one: an explicit assumption wins."""
+    """The values read from servers without this one: an explicit assumption wins."""
     return tuple(one for one in assumptions.read if one[0] != name)
 
 
@@ -118,14 +119,14 @@ def _with_setting(assumptions: Assumptions, name: str, value: str) -> Assumption
 
 
 def parse_assumptions(assumptions: Assumptions, words: Mapping[str, str]) -> Assumptions:
-    """The assumptions with some of them changed. Errors: as `assume`."""
+    """Change some assumptions. Errors: as `parse_assumption`."""
     for name, value in words.items():
         assumptions = parse_assumption(assumptions, name, value)
     return assumptions
 
 
 class ShownAssumption(NamedTuple):
-    """An assumption for people: whether it is the default, and where it was read, empty where it was not."""
+    """An assumption to print: whether it is the default, and where it was read, empty if it was not read."""
 
     name: str
     value: str
@@ -134,7 +135,7 @@ class ShownAssumption(NamedTuple):
 
 
 def shown_assumptions(assumptions: Assumptions) -> list[ShownAssumption]:
-    """Each assumption, and what was read in its place."""
+    """All assumptions to print, with values that were read in their place."""
     usual, read = Assumptions(), dict(assumptions.read)
     shown = []
     for name, word in WORDS.items():
@@ -148,11 +149,11 @@ FIELDS: Final = {
     "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
     "replica.lag.time.max.ms": "replica_lag_ms",
 }
-"""Settings that are assumptions too."""
+"""Settings that have an assumption of their own."""
 _FAILOVER: Final = ("controller.quorum.fetch.timeout.ms", "controller.quorum.election.timeout.ms")
-"""A follower waits for the dead leader, then for votes: together the time without a leader. Source: org.apache.kafka.raft.QuorumConfig."""
+"""A follower waits for the dead leader, then for votes; the sum is the time without a leader. Source: QuorumConfig."""
 _OF_LEADERS: Final = ("broker.heartbeat.interval.ms", "replica.lag.time.max.ms", "min.insync.replicas")
-"""Settings that brokers use; all others are the controller's."""
+"""Settings of brokers; all others are settings of controllers."""
 _SETTINGS: Final = (
     "auto.leader.rebalance.enable",
     "default.replication.factor",
@@ -169,13 +170,13 @@ _SETTINGS: Final = (
     "unclean.leader.election.interval.ms",
 )
 NAMES: Final = (*FIELDS, *_FAILOVER, *_SETTINGS)
-"""The settings that a rehearsal goes by."""
+"""The settings that a rehearsal uses."""
 
 
 class Statics(NamedTuple):
     """The settings with which one server was started.
 
-    Shape: `values` has what is set, the rest has Kafka's defaults. `where` says for people where it is from.
+    Shape: `values` has the explicit settings, all others have Kafka's defaults. `where` is the place to print.
     """
 
     where: str
@@ -184,10 +185,10 @@ class Statics(NamedTuple):
 
 
 def with_statics(assumptions: Assumptions, found: Sequence[Statics]) -> Assumptions:
-    """The assumptions with what servers say in their place; `read` tells which those are.
+    """Replace assumptions by the settings of servers; `read` lists these.
 
-    A setting that brokers go by comes from a broker, another one from a controller; from the first of several. What nobody of that role
-    says stays assumed: a broker's file may set a session timeout, but the controllers' counts.
+    A broker's setting comes from the first broker, a controller's from the first controller. Without a server of that role the setting
+    stays assumed: a broker's file may have a session timeout, but only the controllers' counts.
     Errors: UsageError for a value that is no number.
     """
     settings, read = dict(assumptions.settings), dict(assumptions.read)
@@ -204,7 +205,7 @@ def with_statics(assumptions: Assumptions, found: Sequence[Statics]) -> Assumpti
 
 
 def differences(found: Sequence[Statics]) -> list[str]:
-    """The settings that servers of one role do not have alike; the first one's count."""
+    """The settings that differ between servers of one role; those of the first one count."""
     told = []
     for name in NAMES:
         role = _role_for(name)

@@ -1,7 +1,8 @@
-"""Modelled brokers: they register, send heartbeats, shut down in a controlled way, and die.
+"""Models brokers: they register, send heartbeats, shut down in a controlled way, and die.
 
-A broker to which nothing can happen sends no request: its heartbeats are noted in bulk, right before the controller looks (`sync`).
-So the cost of a rehearsal depends on what changes, not on the number of brokers.
+Why is not every heartbeat a request? A rehearsal of 1 000 brokers over an hour would send 1.8 million. So an undisturbed broker sends
+none: its heartbeats are noted in bulk, right before the controller looks at them (`sync`). The cost of a rehearsal depends on the changes,
+not on the number of brokers.
 Source: KIP-631; kafka.server.BrokerLifecycleManager, org.apache.kafka.controller.BrokerHeartbeatManager.
 """
 
@@ -36,9 +37,9 @@ _PROCESSES: Final = frozenset({BrokerState.STARTING, BrokerState.FENCED, BrokerS
 class ModelBroker:
     """One broker.
 
-    Shape: `life` counts its processes, so that what was planned for one does not happen to the next; `epoch` is that of its registration,
-    -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is when it stopped to follow
-    its leaders. `failed` are log directories that have failed.
+    Shape: `life` counts its processes, so that an action planned for one process does not run in the next; `epoch` is that of its
+    registration, -1 while it has none. `was_clean` says whether its last process ended by a controlled shutdown. `away_ms` is the time
+    when it stopped to follow its leaders. `failed` are failed log directories.
     """
 
     id: int
@@ -61,9 +62,10 @@ class ModelBroker:
 class Fleet:
     """All brokers.
 
-    Shape: `living` are the brokers whose registered life is alive, whatever the controller makes of them; `serving` those that are also
-    unfenced; `silent` those that are dead while their session lasts; `joining` those that are just unfenced. `on_death(id,
-    is_unknown)` is called when one no longer serves, and the controller may not know it; `on_serving(id)` when one follows its leaders.
+    Shape: `living` are the brokers whose registered process is alive, whether fenced or not; `serving` those that are also unfenced;
+    `silent` those that are dead while their session lasts; `joining` those just unfenced. `on_death(id, is_unknown)` is called when a
+    broker stops serving; `is_unknown` says that the controller does not know it yet. `on_serving(id)` is called when a broker begins to
+    follow its leaders.
     """
 
     def __init__(self, quorum: Quorum, assumptions: Assumptions, clock: Clock, chance: Random) -> None:
@@ -88,7 +90,7 @@ class Fleet:
             self.brokers[id] = self._found(registration)
 
     def _found(self, registration: BrokerRegistration) -> ModelBroker:
-        """A broker of the image; a fenced one counts as dead."""
+        """Add a broker of the image; a fenced one counts as dead."""
         id = registration.id
         phase_ms = self._chance.randrange(self.interval_ms)
         leaving = registration.in_controlled_shutdown
@@ -103,7 +105,7 @@ class Fleet:
             self._clock.at(phase_ms, lambda: self._beat_leaving(broker, 0, self.interval_ms))
         return broker
 
-    def tell(self, text: str, broker: int = -1) -> None:
+    def add_event(self, text: str, broker: int = -1) -> None:
         self.events.append(Event(max(0, self._clock.now_ms), text, broker))
 
     def _enter(self, broker: ModelBroker, state: BrokerState) -> None:
@@ -114,13 +116,13 @@ class Fleet:
             broker.state, broker.since_ms = state, now_ms
 
     def sync_if_any_is_silent(self) -> bool:
-        """Run `sync` if a broker's session runs out; whether one did."""
+        """Run `sync` if a broker's session expires; return whether one did."""
         if self.silent:
             self.sync()
         return bool(self.silent)
 
     def sync(self) -> None:
-        """Let the controller have heard of every living broker at its last heartbeat, and how far it had read."""
+        """Give the controller the time of each living broker's last heartbeat, and the offset that the broker had read."""
         heartbeats = self._quorum.controller.state.heartbeats
         now_ms, interval_ms = self._clock.now_ms, self.interval_ms
         for id in self.living:
@@ -132,7 +134,7 @@ class Fleet:
                 heartbeats.touch(id, beat.fenced, max(beat.metadata_offset, self._quorum.offset_at(last_ms)))
 
     def follow(self, batch: Batch) -> None:
-        """Take what the records of a batch say about brokers."""
+        """Follow the records of a batch about brokers."""
         for record, _ in batch.records:
             kind = type(record).__name__
             if kind == "BrokerRegistrationChangeRecord":
@@ -160,13 +162,13 @@ class Fleet:
         self.silent.discard(id)
         self.serving.discard(id)
         if id in self._fenced_ids:
-            self.tell(f"the session of broker {id} ends: the controller fences it once more, which changes nothing", id)
+            self.add_event(f"the session of broker {id} ends: the controller fences it once more, which changes nothing", id)
             return
         self._fenced_ids.add(id)
-        self.tell(f"the controller fences broker {id}", id)
+        self.add_event(f"the controller fences broker {id}", id)
         self.on_death(id, False)
         if broker.state is BrokerState.SERVING:
-            # It lives, and asks to be unfenced with its next heartbeat.
+            # The broker lives, so its next heartbeat asks to be unfenced.
             self._enter(broker, BrokerState.FENCED)
             broker.away_ms = self._clock.now_ms
             life = broker.life
@@ -177,7 +179,7 @@ class Fleet:
         self.serving.add(id)
         self._fenced_ids.discard(id)
         self.joining.add(id)
-        self.tell(f"broker {id} is unfenced", id)
+        self.add_event(f"broker {id} is unfenced", id)
         self._enter(broker, BrokerState.SERVING)
 
     def _unregistered(self, id: int) -> None:
@@ -186,15 +188,15 @@ class Fleet:
         self.serving.discard(id)
         self.living.discard(id)
         broker.epoch = _UNCLEAN
-        self.tell(f"broker {id} is unregistered", id)
+        self.add_event(f"broker {id} is unregistered", id)
         if broker.has_process:
-            # Its heartbeats are refused from now on, until it is restarted.
+            # From now on the controller refuses its heartbeats until it restarts.
             self._enter(broker, BrokerState.FENCED)
             broker.away_ms = self._clock.now_ms
         self.on_death(id, False)
 
     def kill(self, id: int) -> bool:
-        """Let a broker die at once; whether it was alive. One that was to start again does not."""
+        """Kill a broker at once; return whether it was alive. A planned restart of it is cancelled."""
         broker = self.brokers[id]
         if not broker.has_process:
             broker.life += 1
@@ -222,7 +224,7 @@ class Fleet:
         self.on_death(id, is_unknown)
 
     def beat_failed(self, id: int) -> None:
-        """Let a broker tell at once that a log directory has failed."""
+        """Let a broker report at once that a log directory has failed."""
         broker = self.brokers[id]
         if id in self.living and broker.has_process:
             life = broker.life
@@ -232,15 +234,15 @@ class Fleet:
                 self._quorum.when_active(lambda: self.beat_failed(id) if broker.life == life else None)
 
     def shut_down(self, id: int, then: Action) -> None:
-        """Let a broker shut down in a controlled way; `then` follows when its process has ended."""
+        """Shut a broker down in a controlled way; `then` is called when its process has ended."""
         broker = self.brokers[id]
         broker.waiters = [then]
         if broker.state is not BrokerState.SERVING:
             self._end_process(broker, was_clean=True)
-            self._gone(broker)
+            self._run_waiters(broker)
             return
         self._enter(broker, BrokerState.SHUTTING_DOWN)
-        self.tell(f"broker {id} begins its controlled shutdown", id)
+        self.add_event(f"broker {id} begins its controlled shutdown", id)
         life = broker.life
         self._clock.after(self._assumptions.shutdown_timeout_ms, lambda: self._give_up_leaving(broker, life), is_deadline=True)
         self._beat_leaving(broker, life, LEAVING_BEAT_MS)
@@ -253,42 +255,42 @@ class Fleet:
             return
         answer = self._beat(broker, want_fence=False, want_shut_down=True)
         if answer.error_code == NONE and answer.should_shut_down:
-            self._clock.after(self._assumptions.commit_ms, lambda: self._left(broker, life))
+            self._clock.after(self._assumptions.commit_ms, lambda: self._shut_down_done(broker, life))
             return
         self._clock.after(pause_ms, lambda: self._beat_leaving(broker, life, self.interval_ms))
 
-    def _left(self, broker: ModelBroker, life: int) -> None:
+    def _shut_down_done(self, broker: ModelBroker, life: int) -> None:
         if broker.life == life:
             self._end_process(broker, was_clean=True)
-            self.tell(f"broker {broker.id} has shut down", broker.id)
-            self._gone(broker)
+            self.add_event(f"broker {broker.id} has shut down", broker.id)
+            self._run_waiters(broker)
 
     def _give_up_leaving(self, broker: ModelBroker, life: int) -> None:
         if broker.life == life and broker.state is BrokerState.SHUTTING_DOWN:
-            self.tell(f"broker {broker.id} was not let go in time, and exits all the same", broker.id)
+            self.add_event(f"broker {broker.id} was not let go in time, and exits all the same", broker.id)
             self._end_process(broker, was_clean=True)
-            self._gone(broker)
+            self._run_waiters(broker)
 
-    def _gone(self, broker: ModelBroker) -> None:
+    def _run_waiters(self, broker: ModelBroker) -> None:
         waiters, broker.waiters = broker.waiters, []
         for action in waiters:
             action()
 
     def start(self, id: int) -> None:
-        """Let a dead broker start; it registers when it has booted."""
+        """Start a dead broker; it registers when it has booted."""
         broker = self.brokers[id]
         assert not broker.has_process, "only a dead broker starts"
         if broker.failed and not broker.registration.directories:
-            self.tell(f"broker {id} does not start: all its log directories have failed", id)
+            self.add_event(f"broker {id} does not start: all its log directories have failed", id)
             return
         self._enter(broker, BrokerState.STARTING)
-        self.tell(f"broker {id} starts", id)
+        self.add_event(f"broker {id} starts", id)
         boot_ms = self._assumptions.boot_ms + (0 if broker.was_clean else self._assumptions.recovery_ms)
         life = broker.life
         self._clock.after(boot_ms, lambda: self._register(broker, life, new_uuid(self._chance)))
 
     def add(self, id: int, rack: str | None, like: BrokerRegistration) -> None:
-        """Let a new broker start that supports what another one does."""
+        """Start a new broker that supports the same features as another one."""
         registration = like._replace(id=id, rack=rack, directories=(new_uuid(self._chance),), cordoned_directories=None)
         phase_ms = self._chance.randrange(self.interval_ms)
         now_ms = self._clock.now_ms
@@ -303,25 +305,25 @@ class Fleet:
             return
         self.sync()
         request = self._registration(broker, incarnation_id)
-        answer = self._quorum.ask(_REGISTRATION_KEY, _REGISTRATION_VERSION, request, f"registration of broker {broker.id}")
+        answer = self._quorum.send_request(_REGISTRATION_KEY, _REGISTRATION_VERSION, request, f"registration of broker {broker.id}")
         if answer.error_code == DUPLICATE_BROKER_REGISTRATION:
             self._clock.after(self.interval_ms, lambda: self._register(broker, life, incarnation_id))
             return
         if answer.error_code != NONE:
             self.refusals.append(Refusal(f"broker {broker.id}", answer.error_code, error_text(answer.error_code)))
-            self.tell(f"broker {broker.id} is not registered: {error_text(answer.error_code)}", broker.id)
+            self.add_event(f"broker {broker.id} is not registered: {error_text(answer.error_code)}", broker.id)
             self._end_process(broker, was_clean=True)
             return
         broker.epoch = answer.broker_epoch
         self.living.add(broker.id)
         self._enter(broker, BrokerState.FENCED)
-        self.tell(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
+        self.add_event(f"broker {broker.id} registers with epoch {broker.epoch}", broker.id)
         self._clock.after(self._assumptions.commit_ms, lambda: self._beat_starting(broker, life))
 
     def _beat_starting(self, broker: ModelBroker, life: int, *, is_caught_up: bool = False) -> None:
-        """A heartbeat that asks to stay fenced until the broker has caught up with the metadata.
+        """Send a heartbeat that asks to stay fenced until the broker has caught up with the metadata.
 
-        The one after that says which directories are cordoned; of eleven real starts, eight did so before they were unfenced.
+        The next one names the cordoned directories: in eight of eleven real starts brokers did so before they were unfenced.
         """
         if broker.life != life or broker.id not in self.living:
             return
@@ -336,12 +338,12 @@ class Fleet:
             self._clock.after(STARTING_BEAT_MS, lambda: self._beat_starting(broker, life, is_caught_up=ready))
 
     def _beat_upgraded(self, broker: ModelBroker, life: int) -> None:
-        """The first heartbeat at a level that knows of cordoned directories."""
+        """Send the first heartbeat at a metadata level with cordoned directories."""
         if broker.life == life and broker.state is BrokerState.SERVING and self._quorum.is_active:
             self._beat(broker, want_fence=False, want_shut_down=False, says_cordoned=True)
 
     def _beat_ready(self, broker: ModelBroker, life: int) -> None:
-        """A heartbeat that asks to be unfenced."""
+        """Send a heartbeat that asks to be unfenced."""
         if broker.life != life or broker.id not in self.living or broker.state is not BrokerState.FENCED:
             return
         if not self._quorum.is_active:
@@ -367,7 +369,7 @@ class Fleet:
             offline_log_dirs=broker.failed,
             cordoned_log_dirs=cordoned if says_cordoned else None,
         )
-        return self._quorum.ask(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
+        return self._quorum.send_request(_HEARTBEAT_KEY, _HEARTBEAT_VERSION, body, f"heartbeat of broker {broker.id}")
 
     def _next_beat_ms(self, broker: ModelBroker) -> int:
         now_ms = self._clock.now_ms
@@ -395,6 +397,6 @@ class Fleet:
         )
 
     def close(self) -> list[BrokerSpan]:
-        """All spans of all brokers; the last of each has no end."""
+        """The spans of all brokers; the last one of each has no end."""
         open_spans = [BrokerSpan(broker.id, broker.state, broker.since_ms, None) for broker in self.brokers.values()]
         return sorted([*self.spans, *open_spans], key=lambda span: (span.broker, span.from_ms))

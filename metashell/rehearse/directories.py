@@ -1,8 +1,9 @@
-"""Log directories of the modelled brokers: they fail, come back empty, and brokers tell the controller which replica lies in which.
+"""Models log directories: they fail, come back empty, and brokers report which replica lies in which.
 
-Source: kafka.server.AssignmentsManager, kafka.log.LogManager (nextLogDirs), BrokerHeartbeatRequest.OfflineLogDirs; KIP-858. What a broker
-with an empty disk does was seen on a real 4.4.0: it registers with a new directory id, is unfenced, says 50 ms later where it makes the
-replicas anew, and copies them; a partition whose last replica in sync it held gets no leader by that.
+A broker with an empty disk does the following, as observed on Kafka 4.4.0: it registers with a new directory id, is unfenced, reports 50 ms
+later where it recreates its replicas, and copies them. A partition whose last replica in sync was on that disk gets no leader by this.
+
+Source: kafka.server.AssignmentsManager, kafka.log.LogManager (nextLogDirs), BrokerHeartbeatRequest.OfflineLogDirs; KIP-858.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _AFTER_CREATION_MS: Final = 250
 
 
 class Directories:
-    """Which replicas are lost with a disk, and where brokers put new ones.
+    """Tracks the replicas that are lost with a disk, and the directories of new ones.
 
-    Shape: `gone` are replicas, (partition, broker) each, whose directory has failed: nobody makes them anew. `emptied` are those whose
-    directory came back empty: they copy everything, and whoever elects one loses records.
+    Shape: `gone` are replicas, (partition, broker) each, whose directory has failed: they are not recreated. `emptied` are those whose
+    directory came back empty: they copy everything, and if one of them is elected, records are lost.
     """
 
     def __init__(self, quorum: Quorum, fleet: Fleet, clock: Clock, chance: Random) -> None:
@@ -44,17 +45,17 @@ class Directories:
         self.emptied: set[tuple[PartitionKey, int]] = set()
 
     def fail(self, id: int, directory: bytes) -> bool:
-        """A log directory of a broker fails; whether the broker has another one, and so lives on."""
+        """Let a log directory of a broker fail; return whether the broker has another one, and so stays alive."""
         broker = self._fleet.brokers[id]
         known = broker.registration
         broker.failed = (*broker.failed, directory)
         broker.registration = known._replace(directories=tuple(one for one in known.directories if one != directory))
-        self._fleet.tell(f"log directory {uuid_text(directory)} of broker {id} fails", id)
+        self._fleet.add_event(f"log directory {uuid_text(directory)} of broker {id} fails", id)
         self.gone.update((key, id) for key, _ in self._replicas_in(broker, (directory,)))
         return bool(broker.registration.directories)
 
     def empty(self, id: int, chosen: tuple[bytes, ...]) -> None:
-        """Directories of a dead broker, all without one, are empty from now on, and have new ids."""
+        """Empty directories of a dead broker, all of them if none is named; they get new ids."""
         broker = self._fleet.brokers[id]
         known = (*broker.registration.directories, *broker.failed)
         old = chosen or known
@@ -64,12 +65,12 @@ class Directories:
         kept = tuple(one for one in broker.registration.directories if one not in old)
         broker.failed = tuple(one for one in broker.failed if one not in old)
         broker.registration = broker.registration._replace(directories=(*(new_uuid(self._chance) for _ in old), *kept))
-        # The mark of a clean shutdown lay on the disk too.
+        # The marker of a clean shutdown was on the disk too.
         broker.was_clean = False
-        self._fleet.tell(f"broker {id} has an empty disk", id)
+        self._fleet.add_event(f"broker {id} has an empty disk", id)
 
     def _replicas_in(self, broker: ModelBroker, directories: tuple[bytes, ...]) -> list[tuple[PartitionKey, PartitionRegistration]]:
-        """The partitions with a replica of a broker in these directories; in any, without one."""
+        """The partitions with a replica of a broker in these directories; in any directory if none is named."""
         found = []
         for one in self._quorum.changes().with_replica(broker.id):
             if one is not None:
@@ -78,10 +79,10 @@ class Directories:
                     found.append(((topic.id, partition_id), partition))
         return found
 
-    # ---- what brokers tell of their replicas
+    # ---- reports of brokers
 
-    def look(self, key: PartitionKey, partition: PartitionRegistration, delay_ms: int = _AFTER_CREATION_MS) -> None:
-        """See whether brokers have something to tell about a partition that changed."""
+    def report_partition(self, key: PartitionKey, partition: PartitionRegistration, delay_ms: int = _AFTER_CREATION_MS) -> None:
+        """Plan reports of brokers about a partition that changed."""
         if self._quorum.controller.state.level < DIRECTORY_ASSIGNMENT_LEVEL:
             return
         for id, directory in zip(partition.replicas, partition.directories, strict=True):
@@ -92,10 +93,10 @@ class Directories:
                     self._plan(id, delay_ms)
 
     def on_serving(self, id: int) -> None:
-        """A broker was unfenced: it makes the replicas anew that it has not."""
+        """A broker was unfenced: let it recreate its missing replicas."""
         for key, broker in self.emptied:
             if broker == id and (partition := self._quorum.controller.state.partition(*key)) is not None:
-                self.look(key, partition, _AFTER_START_MS)
+                self.report_partition(key, partition, _AFTER_START_MS)
         if self._unplaced.get(id):
             self._plan(id, _AFTER_START_MS)
 
@@ -105,7 +106,7 @@ class Directories:
             self._clock.after(delay_ms, lambda: self._assign(id))
 
     def _assign(self, id: int) -> None:
-        """Tell the controller where new replicas are: each in the directory that holds the fewest."""
+        """Report new replicas to the controller: each in the directory with the fewest replicas."""
         self._planned.discard(id)
         if id not in self._fleet.serving:
             return
@@ -125,7 +126,7 @@ class Directories:
                 counts[chosen] += 1
                 wanted.setdefault(chosen, {}).setdefault(topic_id, []).append(partition_id)
         if wanted:
-            self._quorum.ask(_ASSIGN_KEY, 0, _request(broker, wanted), f"AssignReplicasToDirs of broker {id}")
+            self._quorum.send_request(_ASSIGN_KEY, 0, _request(broker, wanted), f"AssignReplicasToDirs of broker {id}")
 
 
 def _directory_of(partition: PartitionRegistration, id: int) -> bytes:
@@ -133,7 +134,7 @@ def _directory_of(partition: PartitionRegistration, id: int) -> bytes:
 
 
 def _is_unplaced(broker: ModelBroker, directory: bytes) -> bool:
-    """Whether a broker has to say where it put a replica; one in a failed directory stays there."""
+    """Whether a broker must report the directory of a replica; a replica in a failed directory stays there."""
     known = broker.registration
     if not known.directories or directory == MIGRATING_DIRECTORY or directory in broker.failed:
         return False

@@ -1,4 +1,4 @@
-"""Steps that operators request of the controller, rolling restarts, and what a step began that nothing will end."""
+"""Sends the requests of steps to the controller, rolls brokers, and finds changes that will never finish."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from metashell.rehearse.steps import (
 
 TIMEOUT_MS: Final = 60_000
 PIECE: Final = 1000
-"""Items of one request; the controller takes no request that gives more than 10 000 records."""
+"""Items of one request: the controller refuses a request that makes more than 10 000 records."""
 _UNTHROTTLED_CREATION: Final = 5
 _UNTHROTTLED_DELETION: Final = 4
-"""Later versions refuse what goes beyond the sender's quota; who sends it, and what else he sent lately, is no part of a rehearsal."""
+"""Later versions refuse requests beyond the sender's quota, and a rehearsal does not know the sender's other requests."""
 _SET, _DELETE = 0, 1
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
 
@@ -44,7 +44,7 @@ RequestStep = Unregister | UnregisterController | Reassign | Elect | FeatureUpgr
 
 
 def send_requests(quorum: Quorum, step: RequestStep) -> list[Refusal]:
-    """Send a step's requests; what was refused of them."""
+    """Send a step's requests; return the refusals."""
     match step:
         case Unregister():
             return _unregister(quorum, step)
@@ -69,7 +69,9 @@ def _refusal(thing: str, code: int, message: str | None) -> list[Refusal]:
 
 
 def _unregister(quorum: Quorum, step: Unregister) -> list[Refusal]:
-    answer = quorum.ask(64, 0, messages.UnregisterBrokerRequest(broker_id=step.broker), f"UnregisterBroker of broker {step.broker}")
+    answer = quorum.send_request(
+        64, 0, messages.UnregisterBrokerRequest(broker_id=step.broker), f"UnregisterBroker of broker {step.broker}"
+    )
     return _refusal(f"broker {step.broker}", answer.error_code, answer.error_message)
 
 
@@ -77,9 +79,9 @@ def _unregister_controller(quorum: Quorum, step: UnregisterController) -> list[R
     id = step.controller
     registered = quorum.image.cluster.controllers.get(id)
     why = f"UnregisterController of controller {id}"
-    answer = quorum.ask(UNREGISTER_CONTROLLER, 0, messages.UnregisterControllerRequest(controller_id=id), why)
+    answer = quorum.send_request(UNREGISTER_CONTROLLER, 0, messages.UnregisterControllerRequest(controller_id=id), why)
     if answer.error_code == NONE and registered is not None and id in quorum.living:
-        quorum.ask(CONTROLLER_REGISTRATION, 0, _registration(registered), f"ControllerRegistration of controller {id}, which runs")
+        quorum.send_request(CONTROLLER_REGISTRATION, 0, _registration(registered), f"ControllerRegistration of controller {id}, which runs")
     return _refusal(f"controller {id}", answer.error_code, answer.error_message)
 
 
@@ -118,7 +120,7 @@ def _reassign(quorum: Quorum, step: Reassign) -> list[Refusal]:
             )
             for topic, group in groupby(piece, key=lambda move: move.topic)
         )
-        answer = quorum.ask(45, 1, made(timeout_ms=TIMEOUT_MS, topics=topics), "AlterPartitionReassignments")
+        answer = quorum.send_request(45, 1, made(timeout_ms=TIMEOUT_MS, topics=topics), "AlterPartitionReassignments")
         refused += _refusal("reassignment", answer.error_code, answer.error_message)
         for topic in answer.responses:
             for one in topic.partitions:
@@ -136,7 +138,7 @@ def _elect(quorum: Quorum, step: Elect) -> list[Refusal]:
             made.TopicPartitions(topic=topic, partitions=tuple(partition for _, partition in group))
             for topic, group in groupby(piece, key=lambda one: one[0])
         )
-        answer = quorum.ask(43, 2, made(election_type=kind, topic_partitions=topics, timeout_ms=TIMEOUT_MS), "ElectLeaders")
+        answer = quorum.send_request(43, 2, made(election_type=kind, topic_partitions=topics, timeout_ms=TIMEOUT_MS), "ElectLeaders")
         refused += _refusal("election", answer.error_code, None)
         for topic in answer.replica_election_results:
             for one in topic.partition_result:
@@ -146,7 +148,7 @@ def _elect(quorum: Quorum, step: Elect) -> list[Refusal]:
 
 
 def _electable(quorum: Quorum, *, unclean: bool) -> Iterator[tuple[str, int]]:
-    """The partitions in which an election without a list would be held."""
+    """The partitions in which an election without a list is held."""
     changes = quorum.changes()
     for found in changes.leaderless() if unclean else changes.unpreferred():
         if found is not None:
@@ -157,7 +159,7 @@ def _update_feature(quorum: Quorum, step: FeatureUpgrade) -> list[Refusal]:
     made = messages.UpdateFeaturesRequest
     kind = _UNSAFE_DOWNGRADE if step.unsafe else _SAFE_DOWNGRADE if step.downgrade else _UPGRADE
     update = made.FeatureUpdateKey(feature=step.feature, max_version_level=step.level, upgrade_type=kind)
-    answer = quorum.ask(57, 2, made(timeout_ms=TIMEOUT_MS, feature_updates=(update,)), "UpdateFeatures")
+    answer = quorum.send_request(57, 2, made(timeout_ms=TIMEOUT_MS, feature_updates=(update,)), "UpdateFeatures")
     refused = _refusal(step.feature, answer.error_code, answer.error_message)
     for one in answer.results:
         refused += _refusal(one.feature, one.error_code, one.error_message)
@@ -175,14 +177,14 @@ def _create(quorum: Quorum, step: CreateTopic) -> list[Refusal]:
         ),
         configs=tuple(made.CreatableTopicConfig(name=name, value=value) for name, value in step.configs),
     )
-    answer = quorum.ask(19, _UNTHROTTLED_CREATION, made(topics=(topic,), timeout_ms=TIMEOUT_MS), "CreateTopics")
+    answer = quorum.send_request(19, _UNTHROTTLED_CREATION, made(topics=(topic,), timeout_ms=TIMEOUT_MS), "CreateTopics")
     return [refusal for one in answer.topics for refusal in _refusal(one.name, one.error_code, one.error_message)]
 
 
 def _delete(quorum: Quorum, step: DeleteTopic) -> list[Refusal]:
     made = messages.DeleteTopicsRequest
     body = made(topic_names=(step.topic,), timeout_ms=TIMEOUT_MS)
-    answer = quorum.ask(20, _UNTHROTTLED_DELETION, body, "DeleteTopics")
+    answer = quorum.send_request(20, _UNTHROTTLED_DELETION, body, "DeleteTopics")
     return [refusal for one in answer.responses for refusal in _refusal(step.topic, one.error_code, None)]
 
 
@@ -195,17 +197,17 @@ def _set_config(quorum: Quorum, step: ConfigSet) -> list[Refusal]:
             made.AlterableConfig(name=name, config_operation=_DELETE if value is None else _SET, value=value) for name, value in step.values
         ),
     )
-    answer = quorum.ask(44, 1, made(resources=(resource,)), "IncrementalAlterConfigs")
+    answer = quorum.send_request(44, 1, made(resources=(resource,)), "IncrementalAlterConfigs")
     return [
         refusal for one in answer.responses for refusal in _refusal(one.resource_name or "all brokers", one.error_code, one.error_message)
     ]
 
 
 class Roll:
-    """Restarts brokers, at most `max_offline` at a time; the next one goes when one is in sync again.
+    """Restarts brokers, at most `max_offline` at a time; the next one stops when one is in sync again.
 
-    `step` is the place of the step that it belongs to. `on_stop(id)` and `on_start(id)` are called with the process of a broker, for what
-    shares its machine.
+    `step` is the index of the step. `on_stop(id)` and `on_start(id)` are called when a broker's process stops and starts, for a controller
+    on the same machine.
     """
 
     def __init__(
@@ -238,7 +240,7 @@ class Roll:
 
     @property
     def unfinished(self) -> Iterator[tuple[int, str]]:
-        """The brokers that did not come back in sync, and those whose turn never came, with why."""
+        """The brokers that did not come back in sync, and those whose turn never came, each with the reason."""
         for id in sorted(self.under_way):
             yield id, self._why_not_back(id)
         for id in sorted(self._left):
@@ -252,8 +254,8 @@ class Roll:
             return "it is dead"
         return f"it is {state.value} to the end: no controller takes it back"
 
-    def go_on(self) -> None:
-        """Let as many restart as may."""
+    def restart_next(self) -> None:
+        """Restart as many brokers as may be down."""
         while self._left and len(self.under_way) < self._max_offline:
             id = self._left.pop(0)
             self.under_way.add(id)
@@ -274,28 +276,28 @@ class Roll:
             self._fleet.start(id)
 
     def joined(self, id: int) -> None:
-        """A broker serves again; its turn ends when it is in sync."""
+        """Note that a broker serves again; its turn ends when it is in sync."""
         if id in self.under_way:
             self._replication.when_in_sync(id, lambda: self._is_back(id))
 
     def _is_back(self, id: int) -> None:
         if id in self.under_way:
             self.under_way.discard(id)
-            self._fleet.tell(f"broker {id} is in sync again", id)
-            self.go_on()
+            self._fleet.add_event(f"broker {id} is in sync again", id)
+            self.restart_next()
 
 
 def unfinished_restarts(rolls: Iterable[Roll], step: int) -> Iterator[Unfinished]:
-    """The brokers that a step was to restart and that are not back in sync."""
+    """The brokers that a step restarts and that are not back in sync."""
     for roll in rolls:
         if roll.step == step:
             yield from (Unfinished(f"broker {id}", why) for id, why in roll.unfinished)
 
 
 def leaderless_for_good(quorum: Quorum, before: MetadataImage, step: Step) -> Iterator[Unfinished]:
-    """Partitions that can have no leader any more: their last replicas in sync were on an unregistered broker.
+    """Partitions that can never have a leader again: their last replicas in sync were on an unregistered broker.
 
-    Partitions that went offline in the rehearsal are reported as offline instead.
+    Partitions that went offline in the rehearsal are not among them, since they are reported as offline.
     """
     if not isinstance(step, Unregister):
         return
@@ -314,7 +316,7 @@ def leaderless_for_good(quorum: Quorum, before: MetadataImage, step: Step) -> It
 
 
 def unfinished_moves(image: MetadataImage, report: StepReport) -> Iterator[Unfinished]:
-    """Reassignments that never end, since a broker that is to have a replica does not serve."""
+    """Reassignments that never finish, since a broker that should get a replica does not serve."""
     if not isinstance(report.step, Reassign):
         return
     refused = {refusal.thing for refusal in report.refusals}

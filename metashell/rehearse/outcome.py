@@ -1,9 +1,9 @@
-"""The outcome of a rehearsal as values: records, times without a leader, loads, moved data, findings and the verdict.
+"""The outcome of a rehearsal as values: records, times without a leader, loads, copied data, findings and the verdict.
 
-Units: times are milliseconds since the rehearsal began; an end of None means that it still lasts when the rehearsal ends.
+Units: times are milliseconds since the rehearsal began; an end of None means that something lasts to the end of the rehearsal.
 
 `finding_changes` runs the checks of `metashell health` on the image before and after. `rehearse_seeds` repeats the same steps with
-several seeds: chance decides when brokers send heartbeats, and where new replicas go."""
+several seeds, since the times of heartbeats and the places of new replicas are random."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 
 
 class Trouble(Enum):
-    """A fault that a partition can have for a time.
+    """A fault that a partition has for a time.
 
-    OFFLINE: nobody leads it, or only a dead broker could: no broker is left that may. FAILOVER: the broker that leads it is dead, and the
-    controller does not know yet; another takes over. UNDER_MIN_ISR: the ISR is smaller than min.insync.replicas, so that
-    writes with acks=all are refused. STALLED: a dead broker still counts as in sync, so that writes with acks=all wait until it is fenced.
-    UNCLEAN: a replica that was not in sync became the leader, and records may be lost; it lasts no time.
+    OFFLINE: it has no leader, or a dead one, and no living broker may lead it. FAILOVER: its leader is dead, the controller does not know
+    it yet, and another broker will take over. UNDER_MIN_ISR: the ISR is smaller than min.insync.replicas, so writes with acks=all are
+    refused. STALLED: a dead broker still counts as in sync, so writes with acks=all wait until it is fenced. UNCLEAN: a replica that was
+    not in sync became the leader, and records may be lost; it has no length.
+
+    Worked case: with replicas 1, 2, 3, all in sync, and min.insync.replicas 2, broker 1 leads and dies. For 9 s, its session, the partition
+    is in FAILOVER. Then the controller fences it and elects 2. Had broker 3 died, writes would wait for those 9 s (STALLED) and then go
+    on with the ISR 1, 2. Had 2 and 3 both died, they would be refused after that (UNDER_MIN_ISR).
     """
 
     OFFLINE = "offline"
@@ -39,7 +43,7 @@ class Trouble(Enum):
 
 
 class Interval(NamedTuple):
-    """A trouble of one partition. `was_before` says that it was there before the first step; `cause` is what began it."""
+    """A trouble of one partition. `was_before`: it began before the first step; `cause` is the event that began it."""
 
     topic: str
     partition: int
@@ -51,7 +55,7 @@ class Interval(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A record as the controller writes it; `why` is the request or the task that it was written for."""
+    """A record of the controller; `why` is the request or task that wrote it."""
 
     offset: int
     at_ms: int
@@ -70,7 +74,7 @@ class Batch(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened: a line of the timeline. `broker` is -1 where it is about none, `step` the place of a step in the plan."""
+    """A line of the timeline. `broker` is -1 if it is about none, `step` is the index of its step."""
 
     at_ms: int
     text: str
@@ -98,7 +102,7 @@ class BrokerSpan(NamedTuple):
 
 
 class QuorumGap(NamedTuple):
-    """A time without an active controller: nothing fails over, and nothing about metadata can change."""
+    """A time without an active controller: no partition fails over, and no metadata can change."""
 
     from_ms: int
     to_ms: int | None
@@ -106,7 +110,7 @@ class QuorumGap(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A request that the controller refused: the thing, Kafka's error code, and its message."""
+    """A request that the controller refused: its object, Kafka's error code, and its message."""
 
     thing: str
     code: int
@@ -114,14 +118,14 @@ class Refusal(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """An effect of a step that nothing will end: the thing, and what it waits for."""
+    """An effect of a step that will never finish: its object, and why it waits."""
 
     thing: str
     message: str
 
 
 class StepReport(NamedTuple):
-    """One step: when it began, when its effects ended (None: they lasted), what was refused of it, and what never came to its end."""
+    """One step: its begin, the end of its effects (None: they last), its refusals, and its effects that never finish."""
 
     step: Step
     began_ms: int
@@ -131,7 +135,7 @@ class StepReport(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The load of a broker or rack; `size_bytes` is None where no sizes are known."""
+    """The load of a broker or rack; `size_bytes` is None if no sizes are known."""
 
     leaders: int
     replicas: int
@@ -139,7 +143,7 @@ class Load(NamedTuple):
 
 
 class BrokerLoads(NamedTuple):
-    """A broker before and after; None where it was, or is, not there."""
+    """A broker's load before and after; None if it is not registered then."""
 
     broker: int
     rack: str | None
@@ -148,7 +152,7 @@ class BrokerLoads(NamedTuple):
 
 
 class RackLoads(NamedTuple):
-    """All brokers of a rack before and after; the rack None is that of brokers without one."""
+    """The load of a rack before and after; the rack None stands for brokers without one."""
 
     rack: str | None
     before: Load
@@ -156,7 +160,7 @@ class RackLoads(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Data that one broker had to fetch. `is_catch_up`: of a replica that was away, else of a new one; `size_bytes` is None for unknown."""
+    """Data that one broker fetched, for a replica that was away (`is_catch_up`) or a new one; `size_bytes` is None if unknown."""
 
     broker: int
     partitions: int
@@ -165,7 +169,7 @@ class Copied(NamedTuple):
 
 
 class PartitionDiff(NamedTuple):
-    """A partition that is not what it was; None where it was, or is, not there."""
+    """A partition that changed; None where it does not exist."""
 
     topic: str
     partition: int
@@ -174,7 +178,7 @@ class PartitionDiff(NamedTuple):
 
 
 class BrokerDiff(NamedTuple):
-    """A registration that is not what it was."""
+    """A registration that changed."""
 
     broker: int
     before: BrokerRegistration | None
@@ -182,7 +186,7 @@ class BrokerDiff(NamedTuple):
 
 
 class ConfigDiff(NamedTuple):
-    """A setting that is not what it was."""
+    """A setting that changed."""
 
     resource_type: int
     resource_name: str
@@ -192,7 +196,7 @@ class ConfigDiff(NamedTuple):
 
 
 class FeatureDiff(NamedTuple):
-    """A level that is not what it was; 0 for none."""
+    """A feature level that changed; 0 for none."""
 
     feature: str
     before: int
@@ -200,7 +204,7 @@ class FeatureDiff(NamedTuple):
 
 
 class ImageDiff(NamedTuple):
-    """How two images differ, each part ordered by name and number."""
+    """The differences of two images, each part ordered by name and number."""
 
     topics_created: tuple[str, ...] = ()
     topics_deleted: tuple[str, ...] = ()
@@ -211,9 +215,9 @@ class ImageDiff(NamedTuple):
 
 
 class Toll(NamedTuple):
-    """How many partitions had a trouble since the first step, how long it lasted for the worst of them, and how many have it at the end.
+    """The partitions that had a trouble since the first step, the longest time of one, and how many have it at the end.
 
-    `longest_ms` is None where one lasts when the rehearsal ends. Partitions that had it before the first step do not count.
+    `longest_ms` is None if one lasts to the end. Partitions that had the trouble before the first step do not count.
     """
 
     partitions: int
@@ -222,7 +226,7 @@ class Toll(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The least and the most of something over several seeds, None for a time that lasts when the rehearsal ends.
+    """The smallest and largest value of a figure over several seeds, None for a time that lasts to the end.
 
     Shape: `what` is `records`, `leaders` or `replicas` (of `broker`, -1 for all), or the name of a trouble with `_partitions`,
     `_longest_ms` or `_at_end`, as in `Toll`.
@@ -236,10 +240,10 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RehearsalVerdict:
-    """The answer. `status` is 0 only if nothing went offline, nothing was refused, and everything could be seen to its end.
+    """The answer. `status` is 0 only if nothing went offline, nothing was refused, and every effect was seen to its end.
 
-    Shape: `reasons` are sentences, the gravest first; they begin with what makes the status 1. `offline_before` partitions had no leader
-    before the first step; they are told, and do not count.
+    Shape: `reasons` are sentences, the worst first, so those for status 1 come first. `offline_before` counts partitions that had no
+    leader before the first step; they are reported, and do not change the status.
     """
 
     status: int
@@ -252,12 +256,12 @@ class RehearsalVerdict:
 class Outcome:
     """The whole result of a rehearsal.
 
-    Shape: `batches` has the first records; `records_left_out` were written after these and are only counted, by type, in `record_counts`.
-    `intervals_left_out` counts those that are not listed (never OFFLINE or UNCLEAN ones); the verdict's tolls count all. `sizes_known`
-    says whether bytes in it come from sizes that were given. `settled` is False where things still changed when the rehearsal gave up
-    waiting. `quorum_known` is False where the image names no voters. `notes` say what was assumed, and what of the image could not be used.
-    `emptied` names the partitions that are led from an empty disk, so that all their records are lost. `ranges` are over `seeds`
-    rehearsals, of which this is the worst one.
+    Shape: `batches` has the first records; `records_left_out` later ones are only counted, by type, in `record_counts`.
+    `intervals_left_out` counts intervals that are not listed (never OFFLINE or UNCLEAN ones); the tolls count all. `sizes_known` says
+    whether its bytes come from given sizes. `settled` is False if the cluster was still changing when the rehearsal stopped.
+    `quorum_known` is False if the image names no voters. `notes` list assumptions, and parts of the image that could not be used.
+    `emptied` names the partitions whose leader has an empty disk, so that all their records are lost. `ranges` are over `seeds`
+    rehearsals, of which this is the worst.
     """
 
     before: MetadataImage
@@ -291,7 +295,7 @@ class Outcome:
         return sum(self.record_counts.values())
 
     def records(self) -> Iterator[Written]:
-        """The records written, in order, as far as they were kept."""
+        """The records that were kept, in order."""
         for batch in self.batches:
             for offset, (record, version) in enumerate(batch.records, batch.base_offset):
                 yield Written(offset, batch.at_ms, record, version, batch.why)
@@ -303,14 +307,14 @@ class Outcome:
 
 NAMES_MAX: Final = 3
 _NAMED_MAX: Final = 10_000
-"""Of more things than these only the numbers are compared: to name a million partitions takes a minute."""
+"""If a check finds more things than this, only the numbers are compared: naming a million partitions takes a minute."""
 
 
 class FindingChange(NamedTuple):
-    """A check that finds other things after the steps than before.
+    """A check whose findings differ before and after the steps.
 
-    Shape: `begun` and `ended` count what is found anew and no more; `names_begun` and `names_ended` are the first few of them, in order,
-    and none where there are too many to compare: then the counts are what there is more or less.
+    Shape: `begun` and `ended` count new and vanished findings; `names_begun` and `names_ended` are the first few, in order. If there are
+    too many to compare, there are no names, and the counts are the difference of the numbers.
     """
 
     check: Check
@@ -323,9 +327,9 @@ class FindingChange(NamedTuple):
 
 
 def finding_changes(outcome: Outcome) -> Iterator[FindingChange]:
-    """The checks of which something begins or ends, the bad ones first.
+    """The checks whose findings changed, the bad ones first.
 
-    Only what the metadata alone shows is judged: a rehearsal has no files, no probes, and no brokers to ask.
+    Only checks of the metadata run: a rehearsal has no files, and no live quorum or brokers.
     """
     before, after = (_verdict(outcome, image).findings for image in (outcome.before, outcome.after))
     was, now = ({finding.check.id: finding for finding in findings} for findings in (before, after))
@@ -354,7 +358,7 @@ _Key = tuple[str, int]
 
 
 def rehearse_seeds(run: Callable[[Assumptions], Outcome], assumptions: Assumptions, count: int) -> Outcome:
-    """The worst outcome of `count` seeds, the first of them that of the assumptions, with the ranges over all of them."""
+    """Rehearse `count` seeds, beginning with that of the assumptions; return the worst outcome, with the ranges over all seeds."""
     worst: Outcome | None = None
     values: dict[_Key, list[float]] = {}
     for seed in range(assumptions.seed, assumptions.seed + count):
@@ -369,7 +373,7 @@ def rehearse_seeds(run: Callable[[Assumptions], Outcome], assumptions: Assumptio
 
 
 def _range(key: _Key, found: list[float], count: int) -> Range:
-    # What one seed has and another has not is there zero times.
+    # A figure that one seed lacks is zero for that seed.
     low, high = min(found) if len(found) == count else 0, max(found)
     return Range(*key, *(None if value == inf else int(value) for value in (low, high)))
 
@@ -388,7 +392,7 @@ def _measures(outcome: Outcome) -> Iterator[tuple[_Key, float]]:
 
 
 def _gravity(outcome: Outcome) -> tuple[float, ...]:
-    """The worse an outcome, the greater: first the status, then what goes offline or loses records, for how many and how long."""
+    """A sort key, greater for worse outcomes: the status, then partitions with lost records, offline, and under min ISR."""
     tolls = outcome.verdict.tolls
     offline, unclean, under = (tolls[trouble] for trouble in (Trouble.OFFLINE, Trouble.UNCLEAN, Trouble.UNDER_MIN_ISR))
     longest = inf if offline.longest_ms is None else offline.longest_ms

@@ -1,4 +1,4 @@
-"""A rehearsal's plan in TOML: several steps with their times, and what is assumed. Errors point at the line and the word.
+"""Parses a rehearsal's plan in TOML: steps with their times, and assumptions. Errors point at the line and the word.
 
     title = "Patch day"
 
@@ -13,7 +13,7 @@
     at = "2m"                           # of the rehearsal; or after = "30s", since the step before it began;
     do = "restart-broker 3"             # without a time: as soon as nothing changes any more
 
-tomllib does not say where a value stands, so the places are found here."""
+tomllib does not give the positions of values, so they are found here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXCERPT_MAX: Final = 110
 
 
 class PlanError(UsageError):
-    """A fault of a plan: the message begins with file, line and column; `excerpt` is the line, and below it a caret."""
+    """A plan has a fault. The message begins with file, line and column; `excerpt` is the line with a caret below it."""
 
     def __init__(self, name: str, text: str, index: int, message: str) -> None:
         begin = text.rfind("\n", 0, index) + 1
@@ -52,7 +52,7 @@ class PlanError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class RehearsalPlan:
-    """A plan: its steps, in their order, the notes beside them, and what it assumes, as words."""
+    """A plan: its steps in order, their notes, and its assumptions as text."""
 
     name: str
     text: str
@@ -63,12 +63,12 @@ class RehearsalPlan:
     places: Mapping[Path, Place]
 
     def located(self, error: StepError) -> PlanError:
-        """An error about a step as one about the word that it came from."""
+        """Turn an error about a step into one that points at the word in the file."""
         step = self.steps[error.index]
         return self._error(("step", error.index, "do"), step.words, step.place_of(error.field_name), f"step {error.index + 1}: {error}")
 
     def assumption_error(self, name: str, message: str) -> PlanError:
-        """An error about a value of [assume]."""
+        """Turn an error about an assumption into one that points at its value in [assume]."""
         place = next(
             (found for path, found in self.places.items() if path[:1] == ("assume",) and ".".join(map(str, path[1:])) == name), None
         )
@@ -80,7 +80,7 @@ class RehearsalPlan:
 
 
 def parse_plan(text: str, name: str, read_moves: ReadMoves) -> RehearsalPlan:
-    """The plan that a TOML document is; `name` is that of its file. Errors: PlanError."""
+    """Parse a TOML document; `name` is that of its file. Errors: PlanError."""
     document = _parsed(text, name)
     return _Reader(text, name, document, read_moves).plan()
 
@@ -137,7 +137,7 @@ class _Reader:
                 raise self._error((*path, key), f"{where}unknown key {key}{hint}", at_key=True)
 
     def _time(self, number: int, entry: Mapping[str, Any]) -> int | None:
-        """When a step begins; None for: when all is quiet."""
+        """The time of a step; None means when nothing changes any more."""
         path: Path = ("step", number)
         self._check_keys(path, entry, _STEP_KEYS)
         if AT in entry and AFTER in entry:
@@ -181,7 +181,7 @@ class _Reader:
         return found
 
     def _flatten(self, path: Path, table: Mapping[str, Any], found: dict[str, str]) -> None:
-        """Unquoted names with dots are nested tables."""
+        """Join the names of nested tables, which TOML makes of unquoted names with dots."""
         for key, value in table.items():
             if isinstance(value, dict):
                 self._flatten((*path, key), value, found)
@@ -204,14 +204,14 @@ class _Reader:
 
 
 def nearest_place(places: Mapping[Path, Place], path: Path) -> Place:
-    """The place of a value; of one inside of an inline table or array, that of what holds it."""
+    """The place of a value; inside an inline table or array, the place of the whole table or array."""
     while path and path not in places:
         path = path[:-1]
     return places.get(path, Place(0, 0))
 
 
 def word_place(text: str, start: int, words: Sequence[str], index: int) -> int:
-    """Where a word stands in a value that begins at `start`; that of the whole value where quotes and escapes hide it."""
+    """The place of a word in a value that begins at `start`; that of the whole value if quotes or escapes hide the word."""
     found = re.compile(r"""(["'])(?!\1)([^"'\\\n]*)\1""").match(text, start)
     spans = [] if found is None else [item.start() for item in re.finditer(r"\S+", found[2])]
     if found is None or len(spans) != len(words):
@@ -220,7 +220,7 @@ def word_place(text: str, start: int, words: Sequence[str], index: int) -> int:
 
 
 Path = tuple[str | int, ...]
-"""The way to a value: keys of tables, and the places of array tables."""
+"""The path of a value: keys of tables, and indexes of array tables."""
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _BASIC: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -230,14 +230,14 @@ _SCALAR: Final = re.compile(r"[^,\]}#\r\n]*")
 
 
 class Place(NamedTuple):
-    """Where a key and its value begin, as indexes of the text."""
+    """The indexes in the text at which a key and its value begin."""
 
     key: int
     value: int
 
 
 def find_places(text: str) -> dict[Path, Place]:
-    """The place of every table and value outside of arrays and inline tables. The text is TOML that tomllib takes."""
+    """Find the place of every table and value outside arrays and inline tables. The text must be valid TOML."""
     places: dict[Path, Place] = {}
     counts: dict[Path, int] = {}
     table: Path = ()
@@ -264,7 +264,7 @@ def find_places(text: str) -> dict[Path, Place]:
 
 
 def _within(keys: tuple[str, ...], counts: dict[Path, int]) -> Path:
-    """The table that a heading names: the newest of each array of tables on the way."""
+    """The path that a heading names; in each array of tables it means the newest table."""
     table: Path = ()
     for key in keys:
         table = (*table, key)
@@ -286,7 +286,7 @@ def _skip_spaces(text: str, at: int) -> int:
 
 
 def _keys(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """The parts of a dotted key, and where it ends."""
+    """The parts of a dotted key, and the index of its end."""
     keys = []
     while True:
         at = _skip_spaces(text, at)
@@ -300,7 +300,7 @@ def _keys(text: str, at: int) -> tuple[tuple[str, ...], int]:
 
 
 def _skip_value(text: str, at: int) -> int:
-    """Where a value ends."""
+    """The index at which a value ends."""
     if text[at] in "\"'":
         found = _LONG.match(text, at) or _BASIC.match(text, at) or _LITERAL.match(text, at)
         assert found is not None, "tomllib took it"

@@ -1,4 +1,4 @@
-"""The quorum of a rehearsal: the real controller, its log, which voters live, and the virtual clock."""
+"""The quorum of a rehearsal: the real controller, its log, the living voters, and the virtual clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metashell.rehearse.steps import Assumptions
 
 CLUSTER_ID: Final = "rehearsal"
 NO_IDLE_RECORDS: Final = "metadata.max.idle.interval.ms"
-"""An idle controller writes a NoOpRecord twice a second; a rehearsal omits them."""
+"""An idle controller writes a NoOpRecord twice a second; a rehearsal leaves them out."""
 NOBODY: Final = -1
 _SWEEP: Final = "maybeFenceStaleBroker"
 _QUIET_MS: Final = 3_600_000
@@ -27,8 +27,8 @@ _QUIET_MS: Final = 3_600_000
 class Quorum:
     """The active controller and the voters behind it.
 
-    Shape: `voters` is empty if they are unknown; `active` is NOBODY in a gap. Records are committed as soon as they are written.
-    `on_written` is called after each batch, when the controller's state has it.
+    Shape: `voters` is empty if they are unknown; `active` is NOBODY while there is no active controller. Records are committed as soon as
+    they are written. `on_written` is called after the controller has replayed a batch.
     """
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions, clock: Clock, on_written: Callable[[Batch], None]) -> None:
@@ -59,7 +59,7 @@ class Quorum:
         self.controller.load(image, self._offset)
         self._claim()
         if not self._has_majority():
-            self._begin_gap(f"at the beginning: {self._left()}")
+            self._begin_gap(f"at the beginning: {self._majority_text()}")
 
     def _first_leader(self, image: MetadataImage) -> int:
         if image.leader is not None and (image.leader.id in self.living or not self.voters):
@@ -86,8 +86,8 @@ class Quorum:
         """The last offset that a broker had read at a time."""
         return self._offsets[max(0, bisect_right(self._times, at_ms - self._commit_ms) - 1)]
 
-    def ask(self, api_key: int, version: int, body: Any, why: str) -> Any:
-        """The answer to a request, written and committed; only while a controller is active."""
+    def send_request(self, api_key: int, version: int, body: Any, why: str) -> Any:
+        """Send a request to the active controller, write its records, and return the response."""
         assert self.is_active, "nobody asks while nobody answers"
         now_ms = self._clock.now_ms
         decision = self.controller.decide(Request(api_key, version, body, received_ms=now_ms), now_ms)
@@ -95,7 +95,7 @@ class Quorum:
         return decision.answer
 
     def next_due_ms(self) -> int | None:
-        """When a periodic task of the controller is due; None in a gap."""
+        """The time of the controller's next periodic task; None without an active controller."""
         return self.controller.next_due_ms() if self.is_active else None
 
     def changes(self) -> PartitionChanges:
@@ -103,10 +103,10 @@ class Quorum:
         return PartitionChanges(self.controller.state)
 
     def run_due(self, before_sweep: Callable[[], bool]) -> None:
-        """Run the periodic task that is due.
+        """Run the next periodic task.
 
-        Before sessions are looked at, `before_sweep` lets brokers be heard of; it says whether a session can end. If none can, the
-        sweeps are left out until one can (`resume_sweeps`).
+        Before the controller checks sessions, `before_sweep` notes the heartbeats of living brokers and returns whether a session can
+        expire. If none can, these checks are left out until `resume_sweeps`.
         """
         name = self.controller.next_due_task() or ""
         if name == _SWEEP and not before_sweep():
@@ -119,7 +119,7 @@ class Quorum:
             self.idle_ms[name] = self._clock.now_ms
 
     def resume_sweeps(self) -> None:
-        """A broker is silent: sessions are looked at again."""
+        """Check sessions again: a broker is silent."""
         self.controller.shift_task(_SWEEP, self._clock.now_ms)
 
     def _write(self, decision: Decision, why: str) -> None:
@@ -139,25 +139,27 @@ class Quorum:
             controller.state.set_quorum(self.image.voters, decision.kraft_version)
 
     def kill(self, controller: int, why: str) -> None:
-        """A voter dies. If it was the active one, or no majority is left, there is no active controller for a time."""
+        """Kill a voter. If it was the active one, or no majority is left, there is no active controller for a time."""
         if controller not in self.living:
             return
         self._dead.add(controller)
         if not self._has_majority():
-            # An election that was under way has too few votes now.
+            # An election under way has too few votes now.
             self._election += 1
-            self._begin_gap(f"{why}: {self._left()}")
+            self._begin_gap(f"{why}: {self._majority_text()}")
         elif controller == self.active:
             self._begin_gap(f"{why}: the quorum elects another leader")
             self._elect()
 
-    def _left(self) -> str:
+    def _majority_text(self) -> str:
         return f"{len(self.living)} of {len(self.voters)} controllers are left, which is no majority"
 
     def remove_voter(self, controller: int) -> list[Refusal]:
-        """Take a voter out of the voter set, as RemoveRaftVoter does; why not, where the leader refuses that.
+        """Remove a voter, as RemoveRaftVoter does; return the leader's refusal, if any.
 
-        The smaller set counts at once: the leader needs a majority of it to commit it. A leader that removes itself resigns.
+        The new voter set is in force at once, before it is committed: the leader needs a majority of the new set to commit it. For example,
+        of voters 1, 2, 3 with 2 dead, two of three are a majority. After 3 is removed, leader 1 needs both 1 and 2, and nothing is
+        committed until 2 is back. A leader that removes itself resigns.
         """
         known, kraft_version = self.image.voters, self.image.features.kraft_version
         thing = f"controller {controller}"
@@ -171,14 +173,14 @@ class Quorum:
         self.voters = frozenset(voter.id for voter in left)
         self.controller.state.set_quorum(VoterSet(self._offset, left), kraft_version)
         if not self._has_majority():
-            self._begin_gap(f"controller {controller} was removed: {self._left()}")
+            self._begin_gap(f"controller {controller} was removed: {self._majority_text()}")
         elif controller == self.active:
             self._begin_gap(f"controller {controller} removed itself: the quorum elects another leader")
             self._elect()
         return []
 
     def revive(self, controller: int) -> None:
-        """A voter is back; with a majority there is soon an active controller again."""
+        """Bring a voter back; with a majority there is soon an active controller again."""
         if controller in self._dead:
             had_majority = self._has_majority()
             self._dead.discard(controller)
@@ -190,20 +192,20 @@ class Quorum:
         self._clock.after(self._failover_ms, partial(self._fail_over, self._election))
 
     def when_active(self, action: Action) -> None:
-        """Do something as soon as a controller is active, at once if one is."""
+        """Run an action when a controller is active, at once if one is."""
         if self.is_active:
             action()
         else:
             self._waiting.append(action)
 
     def close(self) -> None:
-        """The rehearsal ends: a gap that is still open has no end."""
+        """End the rehearsal: a gap that is still open has no end."""
         if self._gap_from_ms is not None:
             self.gaps.append(QuorumGap(self._gap_from_ms, None, self._gap_why))
 
     @property
     def is_idle(self) -> bool:
-        """Whether the tasks that look after leaders have found nothing to do since the last record."""
+        """Whether the tasks that elect leaders have found nothing to do since the last record."""
         if not self.is_active:
             return self.is_lost
         tasks = ["electUnclean"] + (["electPreferred"] if self.settings.value("auto.leader.rebalance.enable") else [])
@@ -211,7 +213,7 @@ class Quorum:
 
     @property
     def is_lost(self) -> bool:
-        """Whether there will be no active controller until a voter comes back."""
+        """Whether no controller will be active until a voter comes back."""
         return not self.is_active and not self._has_majority()
 
     def _has_majority(self) -> bool:
@@ -235,7 +237,7 @@ class Quorum:
         self._claim()
         waiting, self._waiting = self._waiting, []
         for action in waiting:
-            # One of them may be the end of this leader too.
+            # A waiting action may end this leader too.
             self.when_active(action)
 
     def _claim(self) -> None:
@@ -245,7 +247,7 @@ class Quorum:
 
 
 def known_voters(image: MetadataImage) -> tuple[int, ...]:
-    """The controllers that an image names: its voters, else who could vote in the newest election, else the registered ones."""
+    """The controllers that an image names: its voters, else the voters of the newest election, else the registered controllers."""
     if image.voters is not None:
         return tuple(voter.id for voter in image.voters.voters)
     if image.leader is not None and image.leader.voter_ids:
@@ -254,7 +256,7 @@ def known_voters(image: MetadataImage) -> tuple[int, ...]:
 
 
 def dead_voters(image: MetadataImage, voters: Iterable[int]) -> frozenset[int]:
-    """The controllers that count as dead: those of nodes whose broker is fenced, since the broker counts as dead too."""
+    """The controllers that count as dead: those on nodes whose broker is fenced, since that broker counts as dead."""
     brokers = image.cluster.brokers
     return frozenset(id for id in voters if id in brokers and brokers[id].fenced)
 
@@ -263,10 +265,10 @@ Action = Callable[[], None]
 
 
 class Clock:
-    """A heap of actions by time. Actions of the same time run in the order in which they were added.
+    """A heap of actions by time. Actions at the same time run in the order in which they were added.
 
-    Shape: `busy` counts the pending actions without deadlines. A deadline only matters if something else does not happen before it, so a
-    rehearsal that waits for deadlines alone is at rest.
+    Shape: `busy` counts the pending actions that are no deadlines. A deadline matters only if another event does not happen before it, so
+    a rehearsal that waits only for deadlines is at rest.
     """
 
     def __init__(self, now_ms: int) -> None:
@@ -276,7 +278,7 @@ class Clock:
         self._count = 0
 
     def at(self, at_ms: int, action: Action, *, is_deadline: bool = False) -> None:
-        """Schedule an action; if its time is over, it runs next."""
+        """Schedule an action; if its time is past, it runs next."""
         self._count += 1
         self.busy += not is_deadline
         heappush(self._heap, (max(at_ms, self.now_ms), self._count, is_deadline, action))

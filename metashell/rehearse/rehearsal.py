@@ -1,4 +1,4 @@
-"""A rehearsal: the real controller on a copy of an image, modelled brokers, and steps on a virtual clock."""
+"""Runs a rehearsal: the real controller on a copy of an image, modelled brokers, and steps on a virtual clock."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from metashell.rehearse.verdict import Counts, Journal, broker_loads, notes_of, 
 RECORDS_KEPT: Final = 200_000
 INTERVALS_KEPT: Final = 200_000
 _LOOKED_UP_MAX: Final = 1000
-"""Where more partitions are in trouble, those of one broker are fewer."""
+"""If more partitions than this are in trouble, it is cheaper to go through those of the one broker."""
 _BEFORE_MS: Final = 10_000
-"""The controller was active for so long before the first step."""
+"""How long the controller has been active before the first step."""
 Progress = Callable[[int, str], None]
-"""Called with the time of the rehearsal and what happens, before each step and each restart."""
+"""Called before each step and each restart, with the time of the rehearsal and a text."""
 
 
 class Rehearsal:
-    """One rehearsal; it runs once.
+    """One rehearsal, which can run once.
 
     Shape: `sizes` are the bytes of a replica of each (topic, partition). `on_batch` gets every batch; the outcome keeps the first
     `records_kept` records.
@@ -80,7 +80,7 @@ class Rehearsal:
         self._step = 0
         self._last_image = image
         chance = Random(assumed.seed)
-        # The heartbeats before the first step were sent too.
+        # Brokers have sent heartbeats before the first step too.
         self._clock = Clock(-_BEFORE_MS)
         self._quorum = Quorum(image, assumed, self._clock, self._on_written)
         self._fleet = Fleet(self._quorum, assumed, self._clock, chance)
@@ -92,14 +92,14 @@ class Rehearsal:
         self._last_image = self._quorum.image
 
     def run(self, steps: Sequence[Step], progress: Progress | None = None) -> Outcome:
-        """Take the steps, and wait until nothing changes any more.
+        """Run the steps, and wait until nothing changes any more.
 
-        Errors: StepError, before anything runs, for a step that cannot be meant.
+        Errors: StepError, before anything runs, for a step that is impossible in this cluster.
         """
         assert not self._is_surveyed, "a rehearsal runs once"
         check_steps(self._image, steps, self._assumptions)
         was_enabled = gc.isenabled()
-        # What decisions and replay make has no cycles; looking for some takes as long as making it.
+        # Controller and images make no cyclic garbage, and searching for it would double the time.
         gc.disable()
         try:
             return self._run(steps, progress or (lambda at_ms, text: None))
@@ -108,7 +108,7 @@ class Rehearsal:
                 gc.enable()
 
     def _run(self, steps: Sequence[Step], progress: Progress) -> Outcome:
-        counts = survey(self._quorum.image, self._fleet.living, self._look_at_special)
+        counts = survey(self._quorum.image, self._fleet.living, self._examine_special)
         self._add_sizes(counts)
         self._stuck_count = len(self._replication.stuck)
         self._is_surveyed = True
@@ -142,20 +142,20 @@ class Rehearsal:
             for id in () if partition is None else partition.replicas:
                 counts.sizes[id] += size_bytes
 
-    def _look_at_special(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> None:
+    def _examine_special(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> None:
         key = topic.id, partition_id
-        self._watch.look(key, topic, partition)
+        self._watch.examine(key, topic, partition)
         if len(partition.isr) == len(partition.replicas):
             return
         if self._assumptions.lagging_catch_up:
-            self._replication.look(key, topic, partition)
+            self._replication.follow_partition(key, topic, partition)
         else:
             self._replication.stuck |= {(key, id) for id in partition.replicas if id not in partition.isr and id in self._fleet.serving}
 
     # The clock
 
     def _turn(self, limit_ms: int) -> bool:
-        """Go on to what happens next; whether something does up to `limit_ms`."""
+        """Run the next action up to `limit_ms`; return whether there was one."""
         clock, due_ms = self._clock, self._quorum.next_due_ms()
         next_ms = clock.next_ms
         if next_ms is not None and next_ms <= limit_ms and (due_ms is None or next_ms <= due_ms):
@@ -173,7 +173,7 @@ class Rehearsal:
         self._clock.now_ms = max(self._clock.now_ms, until_ms)
 
     def _settle(self, is_done: Callable[[], bool]) -> bool:
-        """Go on until nothing happens any more; False if that takes too long."""
+        """Run actions until nothing changes any more; return False if that takes too long."""
         limit_ms = self._clock.now_ms + self._assumptions.patience_ms
         while not is_done():
             if not self._turn(limit_ms):
@@ -181,12 +181,12 @@ class Rehearsal:
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is under way but elections that the controller holds every few minutes."""
+        """Whether nothing is pending but the elections that the controller holds every few minutes."""
         if self._clock.busy:
             return False
         return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
 
-    # What records and deaths do
+    # Effects of records and deaths
 
     def _on_written(self, batch: Batch) -> None:
         self._journal.add(batch)
@@ -197,7 +197,7 @@ class Rehearsal:
         for record, _ in batch.records:
             match type(record).__name__:
                 case "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
-                    self._look_at_troubled(record.broker_id)
+                    self._examine_troubled(record.broker_id)
                 case "PartitionChangeRecord":
                     self._on_partition(before, record)
                 case "PartitionRecord":
@@ -218,56 +218,56 @@ class Rehearsal:
         topic = self._last_image.topics.by_id.get(record.topic_id)
         partition = None if topic is None else partition_of(topic, record.partition_id)
         if topic is None or partition is None:
-            # A later record of the same batch deletes the topic.
+            # The topic is missing if a later record of the same batch deletes it.
             return
         self._touched.partitions[key] = None
         is_empty = (key, record.leader) in self._directories.emptied
-        # An only replica takes over from itself, and has what it had, but on an empty disk.
+        # An only replica that takes over from itself has all its records, except on an empty disk.
         is_unclean = is_empty or (before is not None and not leads_alone(partition) and _is_unclean(before, record))
         if before is not None and record.leader >= 0 and is_unclean:
             self._watch.note_unclean(key, topic, is_empty=is_empty)
-        self._directories.look(key, partition)
-        self._watch.look(key, topic, partition)
-        self._replication.look(key, topic, partition)
+        self._directories.report_partition(key, partition)
+        self._watch.examine(key, topic, partition)
+        self._replication.follow_partition(key, topic, partition)
 
     def _on_rule(self, resource_type: int, resource_name: str) -> None:
-        """A setting that partitions depend on changed."""
+        """Look at the partitions again after a setting changed that they depend on."""
         if resource_type != TOPIC_RESOURCE:
-            self._watch.look_at_all()
+            self._watch.examine_all()
         elif (topic := self._last_image.topics.by_name.get(resource_name)) is not None:
-            self._watch.look_at_topic(topic)
+            self._watch.examine_topic(topic)
 
     def _on_death(self, id: int, is_unknown: bool) -> None:
         self._replication.forget(id)
         if not is_unknown:
             return
-        self._look_at_broker(id)
+        self._examine_broker(id)
         life = self._fleet.brokers[id].life
         self._clock.after(self._assumptions.replica_lag_ms, lambda: self._shrink(id, life), is_deadline=True)
 
-    def _look_at_troubled(self, id: int) -> None:
-        """A broker may lead again, or may not: see what that means for those without a living leader."""
+    def _examine_troubled(self, id: int) -> None:
+        """Look at the partitions without a living leader, after a broker became able to lead, or unable."""
         troubled = self._watch.troubled
         if len(troubled) > _LOOKED_UP_MAX:
-            self._look_at_broker(id)
+            self._examine_broker(id)
             return
         for key in list(troubled):
             topic, partition = self._last_image.topics.by_id.get(key[0]), self._quorum.controller.state.partition(*key)
             if topic is not None and partition is not None and id in partition.replicas:
-                self._watch.look(key, topic, partition)
+                self._watch.examine(key, topic, partition)
 
-    def _look_at_broker(self, id: int) -> None:
-        """A broker died: see what that means for those that count on it, and for those without a living leader."""
+    def _examine_broker(self, id: int) -> None:
+        """Look at a dead broker's partitions, and at those without a living leader."""
         watch = self._watch
         for found in self._quorum.changes().with_replica(id):
             if found is not None:
                 topic, partition_id, partition = found
                 key = topic.id, partition_id
                 if id in partition.isr or watch.has_trouble(key):
-                    watch.look(key, topic, partition)
+                    watch.examine(key, topic, partition)
 
     def _shrink(self, id: int, life: int) -> None:
-        """Leaders notice by themselves that a broker follows no longer, should the controller not have done so before."""
+        """Let leaders remove a broker that no longer follows, unless the controller has fenced it by then."""
         if id not in self._fleet.silent or self._fleet.brokers[id].life != life:
             return
         if self._quorum.is_active:
@@ -308,19 +308,19 @@ class Rehearsal:
                 if isinstance(step, Reassign):
                     self._replication.throttle_bytes = step.throttle_bytes
                 self._asked = step
-                self._quorum.when_active(partial(self._ask, step))
+                self._quorum.when_active(partial(self._send_requests, step))
 
-    def _ask(self, step: RequestStep) -> None:
+    def _send_requests(self, step: RequestStep) -> None:
         self._asked = None
         self._refusals += send_requests(self._quorum, step)
 
     def _kill(self, ids: Sequence[int]) -> None:
-        """Let brokers die, and the controllers of the same machines."""
+        """Kill brokers, and the controllers on the same machines."""
         for id in ids:
             if self._fleet.kill(id):
-                self._fleet.tell(f"broker {id} dies", id)
+                self._fleet.add_event(f"broker {id} dies", id)
             else:
-                self._fleet.tell(f"broker {id} was dead already", id)
+                self._fleet.add_event(f"broker {id} was dead already", id)
             self._stop_controller(id)
 
     def _lose_directory(self, step: LoseDirectory) -> None:
@@ -328,14 +328,14 @@ class Rehearsal:
         directories = self._fleet.brokers[id].registration.directories
         directory = next(iter(directories), b"") if step.directory is None else uuid_from_text(step.directory)
         if directory not in directories:
-            self._fleet.tell(f"broker {id} has lost that log directory already", id)
+            self._fleet.add_event(f"broker {id} has lost that log directory already", id)
         elif self._directories.fail(id, directory):
             self._fleet.beat_failed(id)
         else:
             self._kill([id])
 
     def _remove_controller(self, step: RemoveController) -> None:
-        self._fleet.tell(f"controller {step.controller} leaves the voters")
+        self._fleet.add_event(f"controller {step.controller} leaves the voters")
         self._refusals += self._quorum.remove_voter(step.controller)
 
     def _restart(self, ids: Sequence[int], max_offline: int, down_ms: int | None, empty: tuple[str, ...] | None = None) -> None:
@@ -356,11 +356,11 @@ class Rehearsal:
             on_start=on_start,
         )
         self._rolls.append(roll)
-        roll.go_on()
+        roll.restart_next()
 
     def _stop_controller(self, id: int) -> None:
         if id in self._quorum.living:
-            self._fleet.tell(f"controller {id} stops")
+            self._fleet.add_event(f"controller {id} stops")
             self._quorum.kill(id, f"controller {id} stopped")
 
     def _lose_controller(self, step: LoseController) -> None:
@@ -376,13 +376,13 @@ class Rehearsal:
             self._clock.after(step.back_after_ms, partial(self._bring_back, id, is_combined))
 
     def _bring_back(self, id: int, is_combined: bool) -> None:
-        self._fleet.tell(f"controller {id} is back")
+        self._fleet.add_event(f"controller {id} is back")
         self._quorum.revive(id)
         if is_combined and not self._fleet.brokers[id].has_process:
             self._fleet.start(id)
 
     def _close_report(self, reports: list[StepReport]) -> None:
-        """Note how the steps so far came out."""
+        """Complete the reports of the steps so far."""
         if not reports:
             return
         last = reports[-1]
@@ -472,12 +472,12 @@ class Rehearsal:
 def rehearse_change(
     image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None, sizes: Mapping[tuple[str, int], int] | None = None
 ) -> Outcome:
-    """Rehearse some steps in one call. Errors: StepError."""
+    """Rehearse steps in one call. Errors: StepError."""
     return Rehearsal(image, assumptions, sizes).run(steps)
 
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
-    """Whether the leader that a change names may lack committed records."""
+    """Whether the new leader of a partition may lack committed records."""
     if record.leader_recovery_state == RECOVERING:
         return True
     topic = before.topics.by_id.get(record.topic_id)
@@ -485,7 +485,7 @@ def _is_unclean(before: MetadataImage, record: Any) -> bool:
     if partition is None or record.replicas is not None or record.leader in partition.isr:
         return False
     if record.leader in partition.adding_replicas:
-        # It was an eligible one once, was moved away, and has not copied anything since it came back.
+        # It was eligible once, was moved away, and has copied nothing since it came back.
         return True
-    # A second election of the kind, before the first leader had recovered.
+    # A second unclean election, before the first leader had recovered.
     return partition.leader_recovery_state == RECOVERING and record.leader not in partition.elr

@@ -1,7 +1,7 @@
-"""An outcome as JSON objects, as rows, and as one HTML page.
+"""Renders an outcome as JSON objects, as rows, and as one HTML page.
 
-The objects are a contract: keys may be added and none changes its meaning. Every object begins with its `type`. Times are milliseconds
-since the rehearsal began, null for the end; values from a record keep Kafka's own field names; secrets are redacted."""
+The objects are a contract: keys may be added, and none changes its meaning. Every object begins with its `type`. Times are milliseconds
+since the rehearsal began, null for the end. Values from a record keep Kafka's field names. Secrets are redacted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Row = dict[str, Any]
 
 
 def verdict_row(outcome: Outcome) -> Row:
-    """The answer in one object."""
+    """The verdict as one object."""
     verdict = outcome.verdict
     return {
         "type": "verdict",
@@ -149,7 +149,7 @@ def copied_rows(outcome: Outcome) -> Iterator[Row]:
 
 
 def diff_rows(diff: ImageDiff) -> Iterator[Row]:
-    """How the images differ: topics, brokers, features, settings, partitions."""
+    """The differences of the images: topics, brokers, features, settings, partitions."""
     for topic in diff.topics_created:
         yield {"type": "topic_created", "topic": topic}
     for topic in diff.topics_deleted:
@@ -262,7 +262,7 @@ SECTIONS: Final[Mapping[str, Callable[[Outcome], Iterable[Row]]]] = {
     "records": record_rows,
     "assumptions": assumption_rows,
 }
-"""Values of `--show` besides `steps`, in the order of the answer."""
+"""Values of `--show` besides `steps`, in the order of the output."""
 
 
 def section_rows(outcome: Outcome, section: str, texts: Sequence[str]) -> Iterable[Row]:
@@ -320,7 +320,7 @@ def _body(outcome: Outcome, texts: Sequence[str], label: str, notes: Sequence[st
 
 
 def _trouble_table(outcome: Outcome) -> Iterator[str]:
-    """The intervals, those of one topic, trouble and time together, the gravest first."""
+    """The intervals as a table, the worst first; those of one topic, trouble and time are one row."""
     groups = _grouped(outcome.intervals)
     rows = (
         [
@@ -352,7 +352,7 @@ def _grouped(intervals: Iterable[Interval]) -> list[tuple[_Key, list[int]]]:
 
 
 def _timeline(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
-    """Lanes over time: the quorum, the brokers that did anything but serve, and the topics in trouble."""
+    """The timeline: a lane for the quorum, for each broker that did not serve all the time, and for each topic in trouble."""
     lanes = [*_quorum_lane(outcome), *_broker_lanes(outcome), *_trouble_lanes(outcome)]
     marks = (
         (report.began_ms, f"{clock_text(report.began_ms)} {texts[number] if texts else number + 1}")
@@ -384,7 +384,7 @@ def _broker_lanes(outcome: Outcome) -> Iterator[Lane]:
 
 
 def _trouble_lanes(outcome: Outcome) -> Iterator[Lane]:
-    """A lane for each topic and trouble, the gravest first."""
+    """A lane for each topic and trouble, the worst first."""
     lanes: dict[tuple[Trouble, str], Lane] = {}
     for (trouble, topic, from_ms, to_ms, _, _), partitions in _grouped(outcome.intervals):
         word = trouble.value.replace("_", " ")

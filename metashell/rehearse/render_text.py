@@ -1,8 +1,8 @@
-"""An outcome as text: the verdict in the first line, then what happens when, what it costs for how long, and what was assumed.
+"""Renders an outcome as text: the verdict in the first line, then the timeline, the troubles, the loads, and the assumptions.
 
-This decides only the wording, and which steps delete records or may lose them: deleted topics, and settings by which records are deleted.
-Nothing goes offline by these, so the engine's verdict is silent about them; but the first line must not say "safe". The first line and
-the exit status always agree."""
+It decides only the wording, and one thing more: which steps delete records or may lose them (deleted topics, and settings that delete
+records). These take nothing offline, so the rehearsal's own verdict does not mention them; but the first line must not say "safe". The
+first line and the exit status always agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BROKERS_MAX: Final = 24
 _INDENT: Final = "  "
 _LINE_WIDTH: Final = 96
 _UNSAID: Final = ("seed", "voters")
-"""Assumptions that are shown only if they differ from the default."""
+"""Assumptions that are printed only if they differ from the default."""
 _PLACES_MAX: Final = {
     Trouble.OFFLINE: 12,
     Trouble.UNCLEAN: 12,
@@ -37,7 +37,7 @@ _PLACES_MAX: Final = {
     Trouble.UNDER_MIN_ISR: 6,
     Trouble.STALLED: 3,
 }
-"""So many lines name the partitions of a trouble: more of them the worse it is."""
+"""The most lines that name the partitions of a trouble, more for the worse ones."""
 MEANINGS: Final = {
     Trouble.OFFLINE: "offline (nobody can lead)",
     Trouble.UNCLEAN: "unclean election (records may be lost)",
@@ -49,7 +49,7 @@ MEANINGS: Final = {
 
 
 def verdict_line(outcome: Outcome) -> str:
-    """The answer, for who reads one line."""
+    """The verdict in one line."""
     if status_of(outcome):
         return f"NOT SAFE: {'; '.join(list(_grave(outcome)) or outcome.verdict.reasons[:1])}"
     if before := outcome.verdict.offline_before:
@@ -62,12 +62,12 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def is_safe(outcome: Outcome) -> bool:
-    """Whether the first line says SAFE; with status 0 it does not if something is wrong all the same."""
+    """Whether the first line says SAFE, which status 0 alone does not decide."""
     return not (status_of(outcome) or outcome.verdict.offline_before or _toll(outcome, Trouble.UNDER_MIN_ISR).at_end)
 
 
 def status_of(outcome: Outcome) -> int:
-    """The exit status: 1 also where the steps cost records."""
+    """The exit status: 1 also if the steps delete records or may lose them."""
     return 1 if data_losses(outcome) else outcome.verdict.status
 
 
@@ -81,7 +81,7 @@ def _grave(outcome: Outcome) -> Iterator[str]:
     if offline.partitions:
         stays = offline.longest_ms is None and offline.at_end == offline.partitions
         yield f"{_go(offline.partitions, 'goes', 'go')} offline{_stay(offline.partitions) if stays else _how_long(offline)}"
-    # Of those that are led from an empty disk, more is known.
+    # Partitions led from an empty disk are reported apart: they lose all their records.
     if (perhaps := unclean.partitions - len(outcome.emptied)) > 0:
         yield f"{_go(perhaps, 'may lose', 'may lose')} records (unclean election)"
     yield from data_losses(outcome)
@@ -97,7 +97,7 @@ def _grave(outcome: Outcome) -> Iterator[str]:
 
 
 def _bearable(outcome: Outcome) -> Iterator[str]:
-    """Effects that clients notice although nothing goes offline."""
+    """Effects on clients although nothing goes offline."""
     failover, under = _toll(outcome, Trouble.FAILOVER), _toll(outcome, Trouble.UNDER_MIN_ISR)
     if failover.partitions:
         yield f"{_go(failover.partitions, 'fails', 'fail')} over{_how_long(failover)}"
@@ -122,7 +122,7 @@ def _how_long(toll: Toll) -> str:
 
 
 def outcome_lines(outcome: Outcome, texts: Sequence[str] = (), label: str = "") -> Iterator[str]:
-    """The whole answer; `texts` are the steps as they were written, `label` the source of the image."""
+    """The whole outcome as lines; `texts` are the steps as written, `label` is the source of the image."""
     yield verdict_line(outcome)
     if len(outcome.steps) > 1 or any(report.refusals or report.unfinished for report in outcome.steps):
         yield from _section("STEPS", step_lines(outcome, texts))
@@ -144,7 +144,7 @@ def _section(heading: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def step_lines(outcome: Outcome, texts: Sequence[str]) -> Iterator[str]:
-    """Each step with its time and length, and what was refused of it."""
+    """Each step with its time and length, and its refusals."""
     rows = []
     for number, report in enumerate(outcome.steps):
         text = texts[number] if texts else step_text(report.step)
@@ -175,7 +175,7 @@ def _event_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def trouble_lines(outcome: Outcome) -> Iterator[str]:
-    """Each trouble with its partitions and its time; those offline are named."""
+    """Each trouble with its partitions and its times; offline partitions are named."""
     for trouble, meaning in MEANINGS.items():
         toll = _toll(outcome, trouble)
         if toll.partitions:
@@ -195,7 +195,7 @@ class _Span(NamedTuple):
 
 
 def _places(intervals: Iterable[Interval], most: int) -> Iterator[str]:
-    """The partitions of intervals, those of one topic and time together."""
+    """The partitions of intervals; those of one topic and time are one line."""
     groups: dict[_Span, list[int]] = {}
     for one in intervals:
         groups.setdefault(_Span(one.topic, one.from_ms, one.to_ms), []).append(one.partition)
@@ -226,7 +226,7 @@ def numbers_text(numbers: Iterable[int], most: int = 8) -> str:
 
 
 def _broker_lines(outcome: Outcome) -> Iterator[str]:
-    """Loads before and after: of all brokers, or of those that change where there are many."""
+    """Loads before and after: of all brokers, or of those that change if there are many."""
     changed = [loads for loads in outcome.brokers if loads.before != loads.after]
     if not changed:
         yield "leaders and replicas stay where they are"
@@ -240,7 +240,7 @@ def _broker_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def load_rows(outcome: Outcome, brokers: Sequence[BrokerLoads]) -> list[list[str]]:
-    """A heading, a row for each of these brokers, and one for each rack where there are several; nothing where there are none."""
+    """A heading, a row for each broker, and one for each rack if there are several; nothing without brokers."""
     has_sizes = outcome.sizes_known
     rows = [[str(one.broker), one.rack or "-", *_load_cells(one.before, one.after, has_sizes)] for one in brokers]
     if 1 < len(outcome.racks) < len(outcome.brokers):
@@ -265,7 +265,7 @@ def _size(load: Load) -> str:
 
 
 def change_lines(outcome: Outcome) -> Iterator[str]:
-    """Records that the controller writes, differences at the end, and bytes copied."""
+    """The controller's records, the differences at the end, and the copied bytes."""
     kinds = Counter(type(record).__name__ for batch in outcome.batches for record, _ in batch.records)
     if kinds:
         named = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
@@ -288,7 +288,7 @@ def change_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def range_lines(outcome: Outcome) -> Iterator[str]:
-    """How much depends on chance, where several seeds were tried."""
+    """The ranges of all figures, if several seeds were tried."""
     if outcome.seeds < 2:
         return
     first = f"{outcome.seeds} seeds were tried; this is the worst of them, seed {outcome.assumptions.seed}"
@@ -309,7 +309,7 @@ def _range_text(value: int | None, *, is_time: bool) -> str:
 
 
 def finding_lines(outcome: Outcome) -> Iterator[str]:
-    """Findings of `metashell health` after the steps and not before, and the reverse."""
+    """New and vanished findings of `metashell health`."""
     rows = []
     for one in finding_changes(outcome):
         for verb, count, names in (("begins", one.begun, one.names_begun), ("ends", one.ended, one.names_ended)):

@@ -1,7 +1,7 @@
-"""Followers of the modelled brokers: they catch up in time, and their leaders ask the controller to add them to the ISR.
+"""Models followers: they catch up after a time, and their leaders ask the controller to add them to the ISR.
 
-A copy is no quicker than the replication throttles in the metadata allow (KIP-73): a replica is throttled if the topic lists it and its
-broker has a rate.
+A copy is no faster than the replication throttles in the metadata (KIP-73): a replica is throttled if the topic lists it and its broker
+has a rate.
 
 Source: kafka.cluster.Partition (maybeExpandIsr), kafka.server.AlterPartitionManager, kafka.server.ReplicationQuotaManager."""
 
@@ -26,11 +26,11 @@ _ALTER_PARTITION_KEY: Final = 56
 _ALTER_PARTITION_VERSION: Final = 3
 _READY: Final = -1
 _TICK_MS: Final = 1000
-"""New replicas of one broker that are whole within the same second ask together."""
+"""New replicas of one broker that are complete within the same second join the ISR with one request."""
 
 
 class _Copy(NamedTuple):
-    """A new replica: what it had, and what it fetches from when to when."""
+    """The copy of a new replica: the bytes that it had, the bytes that it fetches, and the time from begin to end."""
 
     had_bytes: int
     lacking_bytes: int
@@ -44,11 +44,11 @@ class _Copy(NamedTuple):
 
 
 class Replication:
-    """Which replicas are behind, and until when; none while a partition has no leader, since the next one decides what they lack.
+    """Tracks the replicas that are behind, and until when. A partition without a leader has none: the next leader decides what they lack.
 
     Shape: `_behind` has for each broker its replicas that will get in sync: the time at which they have caught up, or _READY for those that
     only wait for a leader. `stuck` are replicas that were not in sync at the beginning, and stay so. `held` are new replicas that a
-    throttle all but stops, with its bytes a second.
+    throttle nearly stops, with its bytes a second.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Replication:
         return not self._behind.get(broker)
 
     def when_in_sync(self, broker: int, action: Action) -> None:
-        """Run an action once all replicas of a serving broker that can get in sync are."""
+        """Run an action when all replicas of a serving broker that can get in sync are in sync."""
         if self.is_in_sync(broker):
             action()
         else:
@@ -83,11 +83,11 @@ class Replication:
 
     @property
     def behind_count(self) -> int:
-        """How many replicas wait for data or for a leader."""
+        """The number of replicas that wait for data or for a leader."""
         return sum(map(len, self._behind.values()))
 
     def forget(self, broker: int) -> None:
-        """A broker no longer follows; the data that it has copied stays on its disk."""
+        """Stop the replicas of a broker; the data that it has copied stays on its disk."""
         self._waiting.pop(broker, None)
         self._receiving_until_ms.pop(broker, None)
         now_ms = self._clock.now_ms
@@ -97,7 +97,7 @@ class Replication:
                 self._copies[broker, key] = _Copy(copy.bytes_at(now_ms), 0, now_ms, now_ms)
 
     def join(self, broker: int) -> None:
-        """A broker serves again and fetches the data that it lacks."""
+        """Start the replicas of a broker that serves again; they fetch the data that they lack."""
         model = self._fleet.brokers[broker]
         assumed = self._assumptions
         away_ms = self._clock.now_ms - model.away_ms
@@ -120,8 +120,8 @@ class Replication:
             self._copy(broker, key, name, leader)
         self._count(broker, count, None, is_catch_up=True)
 
-    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
-        """See what a change of a partition means for its replicas."""
+    def follow_partition(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+        """Follow a change of a partition."""
         isr = partition.isr
         if self._directories.emptied:
             self._directories.emptied.difference_update((key, id) for id in isr if id != partition.leader)
@@ -139,7 +139,7 @@ class Replication:
             ready_ms = self._behind.get(id, {}).get(key)
             if ready_ms is None:
                 if id in self._fleet.joining:
-                    # `join` follows at once.
+                    # `join` is called right after this.
                     continue
                 if self._is_new(id, key, partition):
                     self._copy(id, key, topic.name, partition.leader)
@@ -149,22 +149,22 @@ class Replication:
                 self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
 
     def _is_new(self, id: int, key: PartitionKey, partition: PartitionRegistration) -> bool:
-        """Whether a replica has nothing yet: a reassignment adds it, or its disk is empty."""
+        """Whether a replica has no data yet: a reassignment adds it, or its disk is empty."""
         return id in partition.adding_replicas or ((key, id) in self._directories.emptied and partition.leader != NO_LEADER)
 
     def look_removed(self, topic_id: bytes) -> None:
-        """A topic is deleted."""
+        """Forget the replicas of a deleted topic."""
         for broker, behind in list(self._behind.items()):
             for key in [key for key in behind if key[0] == topic_id]:
                 self._leave(broker, key)
 
     def _leave(self, broker: int, key: PartitionKey) -> None:
-        """A replica is behind no longer."""
+        """Note that a replica is no longer behind."""
         behind = self._behind[broker]
         if behind.pop(key, None) is not None and not behind:
             del self._behind[broker]
             for action in self._waiting.pop(broker, []):
-                # Not within the batch that brought it about.
+                # Scheduled, not called: the batch that caused this is still being followed.
                 self._clock.after(0, action)
 
     def _plan(self, broker: int, key: PartitionKey, ready_ms: int) -> None:
@@ -176,10 +176,10 @@ class Replication:
         due.append(key)
 
     def _copy(self, broker: int, key: PartitionKey, topic: str, leader: int) -> None:
-        """Let a new replica fetch what it lacks of its partition, after what the broker fetches already.
+        """Let a new replica fetch its partition after the other copies of its broker.
 
-        A throttle also limits what the leader sends, to all others together, as leader.replication.throttled.rate does. What takes longer
-        than anybody waits for stays as it is.
+        A throttle also limits the bytes that the leader sends to all followers together (leader.replication.throttled.rate). A copy that
+        would take longer than the rehearsal waits never ends.
         """
         size_bytes = self._sizes.of(topic, key[1])
         whole_bytes = self._assumptions.partition_bytes if size_bytes is None else size_bytes
@@ -202,12 +202,12 @@ class Replication:
         self._plan(broker, key, max(-(-until_ms // _TICK_MS) * _TICK_MS, self._clock.now_ms + self._assumptions.commit_ms))
 
     def _throttle(self, side: int, topic: str, partition_id: int, broker: int) -> int | None:
-        """The lower limit of what the step says and what the metadata holds."""
+        """The lower of the limits in the step and in the metadata."""
         limits = (self.throttle_bytes, throttle_of(self._quorum.image, side, topic, partition_id, broker))
         return min((limit for limit in limits if limit is not None), default=None)
 
     def _take_turn(self, until_ms: dict[int, int], broker: int, size_bytes: int, rate: int) -> tuple[int, int]:
-        """From when to when a broker is busy with some bytes, after what it does already."""
+        """Queue some bytes after the present work of a broker; return begin and end."""
         from_ms = max(self._clock.now_ms, until_ms.get(broker, 0))
         until_ms[broker] = from_ms + -(-size_bytes * 1000 // max(1, rate))
         return from_ms, until_ms[broker]
@@ -223,10 +223,10 @@ class Replication:
         self.copied[broker, is_catch_up] = Copied(broker, known.partitions + partitions, total, is_catch_up)
 
     def _catch_up(self, broker: int, ready_ms: int) -> None:
-        """Replicas have what their leaders have: these ask for a larger ISR."""
+        """Let leaders add replicas that have caught up to the ISR."""
         keys = self._due.pop((broker, ready_ms), [])
         if not self._quorum.is_active:
-            # Leaders repeat the request until a controller answers.
+            # Leaders repeat the request until a controller responds.
             self._due[broker, ready_ms] = keys
             self._quorum.when_active(lambda: self._catch_up(broker, ready_ms))
             return
@@ -243,13 +243,13 @@ class Replication:
             else:
                 by_leader.setdefault(partition.leader, []).append((key, partition))
         for leader, wanted in sorted(by_leader.items()):
-            self._ask(leader, [(key, partition, (*partition.isr, broker)) for key, partition in wanted])
+            self._alter_partitions(leader, [(key, partition, (*partition.isr, broker)) for key, partition in wanted])
 
     def _can_grow(self, partition: PartitionRegistration) -> bool:
         return partition.leader != NO_LEADER and all(id in self._fleet.serving for id in partition.isr)
 
     def shrink(self, broker: int) -> None:
-        """Leaders take a broker out of their ISRs that fetched nothing for too long."""
+        """Let leaders remove a broker from their ISRs that has fetched nothing for too long."""
         by_leader: dict[int, list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]] = {}
         for found in self._quorum.changes().in_isr(broker):
             if found is None:
@@ -259,10 +259,10 @@ class Replication:
                 wanted = (topic.id, partition_id), partition, without(partition.isr, broker)
                 by_leader.setdefault(partition.leader, []).append(wanted)
         for leader, asked in sorted(by_leader.items()):
-            self._ask(leader, asked)
+            self._alter_partitions(leader, asked)
 
-    def _ask(self, leader: int, wanted: list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]) -> None:
-        """One AlterPartition request of a leader."""
+    def _alter_partitions(self, leader: int, wanted: list[tuple[PartitionKey, PartitionRegistration, tuple[int, ...]]]) -> None:
+        """Send one AlterPartition request of a leader."""
         made = messages.AlterPartitionRequest
         brokers = self._fleet.brokers
         topics: dict[bytes, list[messages.AlterPartitionRequest.PartitionData]] = {}
@@ -279,10 +279,10 @@ class Replication:
             broker_epoch=brokers[leader].epoch,
             topics=tuple(made.TopicData(topic_id=topic_id, partitions=tuple(asked)) for topic_id, asked in topics.items()),
         )
-        self._quorum.ask(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
+        self._quorum.send_request(_ALTER_PARTITION_KEY, _ALTER_PARTITION_VERSION, body, f"AlterPartition of broker {leader}")
 
     def why_behind(self, broker: int) -> str:
-        """Which replicas of a serving broker are not in sync and never will be, and who they wait for."""
+        """The replicas of a serving broker that never get in sync, and why, as a text."""
         waiting: list[tuple[str, int, int]] = []
         for topic_id, partition_id in self._behind.get(broker, ()):
             topic = self._quorum.image.topics.by_id.get(topic_id)
@@ -300,7 +300,7 @@ class Replication:
 
 
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
-    """Whether a replica has no leader to follow; a new one keeps the data that it has copied, and waits."""
+    """Whether a replica has no leader to follow. A new replica keeps the data that it has copied, and waits."""
     return partition.leader == NO_LEADER and broker not in partition.adding_replicas
 
 
@@ -321,7 +321,7 @@ OF_LEADERS, OF_FOLLOWERS = 0, 1
 
 
 def throttle_of(image: MetadataImage, side: int, topic: str, partition_id: int, broker: int) -> int | None:
-    """The bytes a second that a broker sends (OF_LEADERS) or takes (OF_FOLLOWERS) of a partition at most; None without a throttle."""
+    """The most bytes a second that a broker sends (OF_LEADERS) or fetches (OF_FOLLOWERS) of a partition; None without a throttle."""
     configs = image.configs
     listed = configs.get((TOPIC_RESOURCE, topic), _NOTHING).get(THROTTLED_REPLICAS[side], "")
     entries = {entry.strip() for entry in listed.split(",")}

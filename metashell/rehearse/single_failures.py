@@ -1,8 +1,9 @@
-"""Which single broker, rack or controller a cluster cannot lose, as values, text and rows.
+"""Finds the single brokers, racks and controllers that a cluster cannot lose, and renders them as text and rows.
 
-One pass over the partitions. A partition that keeps enough replicas in sync without a broker is passed over; every other one goes through
-the controller's own procedure for a partition (`metashell/quorum/controller/partitions/change.py`), once for each broker that is lost, in
-the order of their ids. So the answers are those of a rehearsal of `kill-broker` and `lose-rack`, without one for each broker and rack."""
+Why not one rehearsal for each loss? That takes minutes for a large cluster; this is one pass over its partitions. A partition that keeps
+enough replicas in sync without a broker is skipped. Every other one goes through the controller's own procedure for a partition
+(`metashell/quorum/controller/partitions/change.py`), once for each lost broker, in the order of their ids. So the answers are those of
+rehearsals of `kill-broker` and `lose-rack`, which the tests compare."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ CONTROLLER: Final = "controller"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """The damage to the cluster when one thing is lost, beyond the faults it has already.
+    """The damage if one thing is lost, beyond the faults that the cluster has already.
 
-    Shape: `kind` is broker, rack or controller. `offline`, `unclean` and `under_min_isr` count partitions that are fine now: nobody leads
-    them then; one leads that was not in sync, so that records are lost; or too few are in sync for acks=all. Each counts once, for what is
-    worst. `leaders` counts partitions that change their leader; `examples` names a few, the worst first. `brokers` and `voters` are what is
-    lost; `keeps_quorum` says whether a majority of voters is left, None where no voter is lost or none are known.
+    Shape: `kind` is broker, rack or controller. `offline`, `unclean` and `under_min_isr` count partitions that are fine now and then have
+    no leader; or a leader that was not in sync, so that records are lost; or too few replicas in sync for acks=all. Each partition counts
+    once, for the worst of these. `leaders` counts partitions that change their leader; `examples` names a few, the worst first. `brokers`
+    and `voters` are lost; `keeps_quorum` says whether a majority of voters is left, None if no voter is lost or none are known.
     """
 
     kind: str
@@ -53,16 +54,16 @@ class Loss:
 
     @property
     def can_be_lost(self) -> bool:
-        """Whether everything that is online stays online, and nothing that was committed is lost."""
+        """Whether all online partitions stay online, and no committed record is lost."""
         return not self.offline and not self.unclean and self.keeps_quorum is not False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleFailures:
-    """How things stand now, and what each loss would do.
+    """The present state of the cluster, and the damage of each loss.
 
-    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty where the image names none. `faults` counts
-    records that could not be applied, so that the image is not what the cluster has.
+    Shape: `losses` are ordered by kind and name; `quorum` has the ids of the voters, empty if the image names none. `faults` counts
+    records that could not be applied, so that the image differs from the cluster.
     """
 
     faults: int
@@ -76,7 +77,7 @@ class SingleFailures:
 
     @property
     def fatal(self) -> tuple[Loss, ...]:
-        """The single things that this cluster cannot lose."""
+        """The things that this cluster cannot lose."""
         return tuple(loss for loss in self.losses if not loss.can_be_lost)
 
 
@@ -87,7 +88,7 @@ class _Group(NamedTuple):
 
 
 class _Tally:
-    """The counts for one loss during the pass over the partitions."""
+    """The counts of one loss during the pass over the partitions."""
 
     __slots__ = ("examples", "leaders", "offline", "unclean", "under_min_isr")
 
@@ -119,13 +120,13 @@ class _Survey:
         self.tallies = [_Tally() for _ in self.groups]
         self._capped: int | None = None
 
-    def run(self) -> None:
-        # By name, so that examples do not depend on hashes.
+    def count_partitions(self) -> None:
+        # Sorted by name, so that examples do not depend on hashes.
         for topic in sorted(self.image.topics, key=lambda topic: topic.name):
             judge = self.health.judge_of(topic)
             self._capped = None
             for partition_id, partition in topic.partitions.pairs():
-                # What is offline now cannot be lost.
+                # A partition that is offline now cannot be lost.
                 if partition.leader in judge.active:
                     self._note(topic, partition_id, partition, judge)
 
@@ -160,7 +161,7 @@ class _Survey:
     def _after(
         self, topic: TopicImage, partition_id: int, partition: PartitionRegistration, lost: Iterable[int]
     ) -> tuple[PartitionRegistration, bool]:
-        """The partition once the controller has fenced each broker in turn, and whether one led it that may have lacked records."""
+        """The partition after the controller has fenced each broker in turn, and whether a leader may have lacked records."""
         gone: set[int] = set()
         is_unclean = False
         for id in lost:
@@ -187,7 +188,7 @@ class _Survey:
         return partition, is_unclean
 
     def _cap(self, topic: TopicImage) -> int:
-        """min.insync.replicas as the controller applies it: at most the replica count of the topic's first partition."""
+        """min.insync.replicas as the controller applies it: at most the number of replicas of the topic's first partition."""
         if self._capped is None:
             min_isr = self._capped = self.rules.min_isr(topic.name)
             if min_isr > 1 and 0 in (*topic.overlay, *(index := topic.scan())):
@@ -201,7 +202,7 @@ class _Survey:
 
 
 def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
-    """The things that can be lost: each active broker, and each rack that has one."""
+    """The possible losses: each active broker, and each rack that has one."""
     found = [_Group(BROKER, str(id), frozenset((id,))) for id in sorted(active)]
     racks: dict[str, set[int]] = {}
     for broker in image.cluster.brokers.values():
@@ -211,10 +212,10 @@ def _groups(image: MetadataImage, active: Collection[int]) -> list[_Group]:
 
 
 def find_single_failures(image: MetadataImage, assumptions: Assumptions | None = None) -> SingleFailures:
-    """The damage that each single loss would do to this image."""
+    """Find the damage of each single loss."""
     assumptions = assumptions or Assumptions()
     survey = _Survey(image, assumptions)
-    survey.run()
+    survey.count_partitions()
     brokers, counts = image.cluster.brokers, survey.health.counts()
     quorum = tuple(sorted(known_voters(image) or assumptions.voters))
     dead = dead_voters(image, quorum)
@@ -233,7 +234,7 @@ def find_single_failures(image: MetadataImage, assumptions: Assumptions | None =
 
 
 def _keeps_quorum(quorum: Sequence[int], dead: Collection[int], lost: Collection[int]) -> bool | None:
-    """Whether a majority is left; None where no living voter is lost."""
+    """Whether a majority is left; None if no living voter is lost."""
     living = [id for id in quorum if id not in dead]
     left = sum(id not in lost for id in living)
     return None if left == len(living) else left > len(quorum) // 2
@@ -258,7 +259,7 @@ _KINDS = (BROKER, RACK, CONTROLLER)
 
 
 def single_failures_line(standing: SingleFailures) -> str:
-    """The answer, for who reads one line."""
+    """The verdict in one line."""
     grave = []
     if standing.offline:
         grave.append(f"{counted(standing.offline, 'partition is', 'partitions are')} offline now")
@@ -276,7 +277,7 @@ def single_failures_line(standing: SingleFailures) -> str:
 
 
 def single_failures_status(standing: SingleFailures) -> int:
-    """0 if everything is online and stays so whatever single thing is lost."""
+    """The exit status: 0 if everything is online and stays so whatever single thing is lost."""
     return int(bool(standing.fatal or standing.offline or standing.faults or not _has_brokers(standing)))
 
 
@@ -301,7 +302,7 @@ def _any_of(standing: SingleFailures) -> str:
 
 
 def single_failures_lines(standing: SingleFailures, label: str) -> Iterator[str]:
-    """The whole answer; `label` says which state it is about."""
+    """The whole answer as lines; `label` is the source of the image."""
     yield single_failures_line(standing)
     head = ["WITHOUT", "OFFLINE", "UNCLEAN", "UNDER MIN ISR", "NEW LEADERS", "QUORUM", "SUCH AS"]
     shown = _shown(standing.losses)
@@ -316,7 +317,7 @@ def single_failures_lines(standing: SingleFailures, label: str) -> Iterator[str]
 
 
 def _shown(losses: Sequence[Loss]) -> list[Loss]:
-    """All losses, but of many brokers only those that cost most."""
+    """All losses; of many brokers only the worst."""
     brokers = [loss for loss in losses if loss.kind == BROKER]
     costly = sorted(brokers, key=lambda loss: (-loss.offline, -loss.unclean, loss.keeps_quorum is not False, -loss.under_min_isr))
     left_out = {loss.name for loss in costly[BROKERS_MAX:]}
@@ -337,7 +338,7 @@ def _count(loss: Loss, count: int) -> str:
 
 
 def now_lines(standing: SingleFailures) -> Iterator[str]:
-    """How things stand before anything is lost."""
+    """The present state of the cluster."""
     parts = [counted(standing.partitions, "partition")]
     parts.append(f"{standing.offline} offline" if standing.offline else "none offline")
     parts.append(f"{standing.under_min_isr} under min ISR" if standing.under_min_isr else "none under min ISR")
@@ -357,7 +358,7 @@ def _numbered(noun: str, ids: Sequence[int]) -> str:
 
 
 def single_failures_value(standing: SingleFailures) -> dict[str, Any]:
-    """All of it as one object of JSON."""
+    """The whole answer as one JSON object."""
     return {
         "type": "standing",
         "status": single_failures_status(standing),
@@ -375,7 +376,7 @@ def single_failures_value(standing: SingleFailures) -> dict[str, Any]:
 
 
 def loss_row(loss: Loss) -> dict[str, Any]:
-    """One loss as an object."""
+    """One loss as a JSON object."""
     return {
         "type": "loss",
         "kind": loss.kind,

@@ -1,7 +1,7 @@
-"""Refuses steps that make no sense, before anything runs.
+"""Refuses impossible steps before anything runs.
 
-`check_steps` holds each step against the cluster as it is, `check_contradictions` against the steps before it: a broker that dies twice,
-a topic that is used after it was deleted."""
+`check_steps` compares each step with the cluster as it is, `check_contradictions` with the steps before it: a broker cannot die twice, and
+a topic cannot be used after it was deleted."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from metashell.rehearse.steps import (
 
 
 def check_steps(image: MetadataImage, steps: Sequence[Step], assumptions: Assumptions | None = None) -> None:
-    """Errors: StepError for a step that names what is not there when its turn comes, and for times that go back."""
+    """Check steps. Errors: StepError for a step that names something that does not exist at its turn, or whose time goes back."""
     _Checks(image, assumptions or Assumptions()).check_all(steps)
 
 
 class _Checks:
-    """The state after the steps so far, as far as it is certain."""
+    """The state after the steps so far, as far as it does not depend on what happens meanwhile."""
 
     def __init__(self, image: MetadataImage, assumptions: Assumptions) -> None:
         self._image = image
@@ -72,7 +72,7 @@ class _Checks:
             case KillBroker():
                 self._check_broker(step.broker)
             case RestartBroker():
-                # One that was unregistered registers anew.
+                # An unregistered broker registers again.
                 if step.broker in self._unregistered:
                     self._brokers.add(step.broker)
                 self._check_broker(step.broker)
@@ -114,7 +114,7 @@ class _Checks:
             case ConfigSet():
                 self._check_settings(step)
             case FeatureUpgrade() | UnregisterController():
-                # The controller says what is wrong with these.
+                # The controller checks the rest.
                 pass
 
     def _check_broker(self, broker: int, field_name: str = "broker") -> None:
@@ -201,14 +201,14 @@ class _Checks:
 
 
 def check_contradictions(image: MetadataImage, steps: Sequence[Step]) -> None:
-    """Errors: StepError for a step that those before it make senseless; it names the one that does."""
+    """Check steps against earlier ones. Errors: StepError for a step that an earlier one makes impossible, which it names."""
     course = _Course(image)
     for index, step in enumerate(steps):
-        course.take(index, step)
+        course.note_step(index, step)
 
 
 class _Course:
-    """The effects of the steps so far; each map leads to the step that had the effect."""
+    """The effects of the steps so far; each map leads to the step with the effect."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._racks = {id: broker.rack for id, broker in image.cluster.brokers.items()}
@@ -219,7 +219,7 @@ class _Course:
         self._deleted: dict[str, int] = {}
         self._lost_controllers: dict[int, int] = {}
 
-    def take(self, index: int, step: Step) -> None:
+    def note_step(self, index: int, step: Step) -> None:
         match step:
             case KillBroker():
                 self._refuse_gone(index, (step.broker,), "broker")
@@ -285,7 +285,7 @@ class _Course:
         self._lost_controllers[step.controller] = index
 
     def _refuse_gone(self, index: int, brokers: Iterable[int], field: str) -> None:
-        """Errors: StepError for a broker that cannot die or shut down, since it is dead or gone already."""
+        """Check that a broker can die or shut down. Errors: StepError if it is dead or unregistered already."""
         brokers = tuple(brokers)
         self._refuse_unregistered(index, brokers, field)
         for id in brokers:

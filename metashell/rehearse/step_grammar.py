@@ -1,7 +1,6 @@
-"""A step as words, alike on a command line and in a plan: `kill-broker 3`, `roll-brokers --max-offline 2`.
+"""Parses the words of a step, on a command line or in a plan: `kill-broker 3`, `roll-brokers --max-offline 2`.
 
-`FORMS` is the list of them; help describes each (`cli/cluster/rehearse.py`, which a test compares).
-"""
+`FORMS` lists all steps. A test compares it with the help text in `metashell/cli/cluster/rehearse.py`."""
 
 from __future__ import annotations
 
@@ -45,16 +44,16 @@ from metashell.rehearse.steps import (
 )
 
 ReadMoves: TypeAlias = Callable[[str], tuple[Move, ...]]
-"""Gives what a file of reassignments says. Errors: UsageError that begins with its name."""
+"""Reads a file of reassignments. Errors: UsageError that begins with its name."""
 ALL_PARTITIONS: Final = -1
 _INT32_MAX: Final = (1 << 31) - 1
 Made = TypeVar("Made")
 
 
 class WordError(UsageError):
-    """A word of a step that does not fit: `index` is its place among the words.
+    """A word of a step is wrong: `index` is its place among the words.
 
-    Shape: `is_path` says that it is a file that cannot be read; `excerpt` shows the line of a file that is wrong, where one is.
+    Shape: `is_path` says that it is a file that cannot be read; `excerpt` shows the wrong line of a file, if any.
     """
 
     def __init__(self, message: str, index: int, *, is_path: bool = False, excerpt: tuple[str, ...] = ()) -> None:
@@ -66,24 +65,24 @@ class WordError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedStep:
-    """A step and its words; `places` says which word a field of the step came from."""
+    """A step and its words; `places` maps a field of the step to the word that it came from."""
 
     step: Step
     words: tuple[str, ...]
     places: Mapping[str, int]
 
     def place_of(self, field_name: str) -> int:
-        """The word to point at for a field; the step's own name where it came from none."""
+        """The word to point at for a field; the step's own name if the field came from no word."""
         return self.places.get(field_name, 0)
 
     @property
     def text(self) -> str:
-        """The step as it was written, but for values that may be secrets."""
+        """The step as it was written, without values that may be secrets."""
         return step_text(self.step) if has_secrets(self.step) else shown_words(self.words)
 
 
 class _Words:
-    """The words of one step: options taken out, the others taken one by one; each taken word is noted with the field it is for."""
+    """The words of one step: first the options are taken out, then the others one by one. Each is noted with its field."""
 
     def __init__(self, words: Sequence[str], form: Form, at_ms: int | None, read_moves: ReadMoves) -> None:
         self.at_ms = at_ms
@@ -111,8 +110,8 @@ class _Words:
                 raise WordError(f"{form.name}: option {name} takes no value", index)
             self._options.setdefault(name, []).append((index, value))
 
-    def take(self, label: str, field: str) -> str:
-        """The next word. Errors: WordError if there is none."""
+    def next_word(self, label: str, field: str) -> str:
+        """Take the next word. Errors: WordError if there is none."""
         if not self._plain:
             raise WordError(f"{self._form.name}: {label} is missing ({self._form.usage})", max(0, self._end - 1))
         index, word = self._plain.pop(0)
@@ -123,11 +122,11 @@ class _Words:
         return bool(self._plain)
 
     def number(self, label: str, field: str) -> int:
-        word = self.take(label, field)
+        word = self.next_word(label, field)
         return self.checked(field, lambda: _id(word))
 
     def option(self, name: str, field: str) -> str | None:
-        """The value of an option, the last one if it is there twice; None without it."""
+        """The value of an option, the last one if it is given twice; None without it."""
         found = self._options.get(name)
         if found is None:
             return None
@@ -150,7 +149,7 @@ class _Words:
         return default if word is None else self.checked(field, lambda: whole_number(word))
 
     def checked(self, field: str, make: Callable[[], Made]) -> Made:
-        """The result of `make`; a UsageError from it points at the word of the field."""
+        """Return the result of `make`; a UsageError from it becomes one that points at the field's word."""
         try:
             return make()
         except UsageError as error:
@@ -159,7 +158,7 @@ class _Words:
             raise WordError(f"{self._form.name}: {error}", index, is_path=isinstance(error, PathError), excerpt=excerpt) from None
 
     def end(self) -> None:
-        """Errors: WordError for a word that is left."""
+        """Check that no word is left. Errors: WordError."""
         if self._plain:
             index, word = self._plain[0]
             raise WordError(f"{self._form.name}: unexpected word {word!r} ({self._form.usage})", index)
@@ -172,7 +171,7 @@ def _id(word: str) -> int:
     return number
 
 
-def _kill(words: _Words) -> Step:
+def _kill_broker(words: _Words) -> Step:
     return KillBroker(words.number("ID", "broker"), at_ms=words.at_ms)
 
 
@@ -185,7 +184,7 @@ def _restart(words: _Words) -> Step:
 
 def _lose_directory(words: _Words) -> Step:
     broker = words.number("ID", "broker")
-    word = words.take("DIRECTORY", "directory") if words.has_more() else None
+    word = words.next_word("DIRECTORY", "directory") if words.has_more() else None
     directory = None if word is None else words.checked("directory", lambda: _directory(word))
     return LoseDirectory(broker, directory, at_ms=words.at_ms)
 
@@ -195,7 +194,7 @@ def _directories(words: str) -> tuple[str, ...]:
 
 
 def _directory(word: str) -> str:
-    """The id of a log directory, as brokers register it. Errors: UsageError."""
+    """Parse the id of a log directory, as brokers register it. Errors: UsageError."""
     try:
         return uuid_text(uuid_from_text(word))
     except ValueError:
@@ -205,14 +204,14 @@ def _directory(word: str) -> str:
 def _roll(words: _Words) -> Step:
     brokers = None
     if words.has_more():
-        listed = words.take("ID,...", "brokers")
+        listed = words.next_word("ID,...", "brokers")
         brokers = words.checked("brokers", lambda: tuple(map(_id, listed.split(","))))
     offline = words.count("--max-offline", "max_offline", 1)
     return RollBrokers(brokers, offline, words.duration("--down", "down_ms"), at_ms=words.at_ms)
 
 
 def _lose_rack(words: _Words) -> Step:
-    return LoseRack(words.take("RACK", "rack"), at_ms=words.at_ms)
+    return LoseRack(words.next_word("RACK", "rack"), at_ms=words.at_ms)
 
 
 def _unregister(words: _Words) -> Step:
@@ -228,7 +227,7 @@ def _remove_controller(words: _Words) -> Step:
 
 
 def _reassign(words: _Words) -> Step:
-    path = words.take("FILE", "moves")
+    path = words.next_word("FILE", "moves")
     limit = words.option("--throttle", "throttle_bytes")
     throttle = None if limit is None else words.checked("throttle_bytes", lambda: _rate(limit))
     return Reassign(words.checked("moves", lambda: words.read_moves(path)), throttle, at_ms=words.at_ms)
@@ -241,25 +240,25 @@ def _rate(word: str) -> int:
     return rate
 
 
-def _add(words: _Words) -> Step:
+def _add_broker(words: _Words) -> Step:
     return AddBroker(words.number("ID", "broker"), words.option("--rack", "rack"), at_ms=words.at_ms)
 
 
 def _elect(words: _Words) -> Step:
-    kind = words.take("preferred|unclean", "unclean")
+    kind = words.next_word("preferred|unclean", "unclean")
     if kind not in ("preferred", "unclean"):
         raise WordError(
             f"elect: {kind!r} is not preferred or unclean{did_you_mean(kind, ['preferred', 'unclean'])}", words.places["unclean"]
         )
     named: list[tuple[str, int]] = []
     while words.has_more():
-        word = words.take("TOPIC:PARTITION,...", "partitions")
+        word = words.next_word("TOPIC:PARTITION,...", "partitions")
         named += words.checked("partitions", lambda word=word: _partitions(word))  # type: ignore[misc]
     return Elect(tuple(dict.fromkeys(named)) or None, kind == "unclean", at_ms=words.at_ms)
 
 
 def _partitions(word: str) -> list[tuple[str, int]]:
-    """The partitions of `orders:0`, `orders:0,1,2` or `orders`, for all of them; no name of a topic has a colon."""
+    """The partitions in `orders:0`, `orders:0,1,2` or, for all of them, `orders`. A topic's name has no colon."""
     topic, mark, numbers = word.partition(":")
     if not topic or (mark and not all(number.isascii() and number.isdigit() for number in numbers.split(","))):
         raise UsageError(f"{word!r} is not TOPIC:PARTITION,... such as orders:0,1", word)
@@ -275,11 +274,11 @@ def _feature_down(words: _Words) -> Step:
 
 
 def _feature_step(words: _Words, *, downgrade: bool) -> Step:
-    name, mark, level = words.take("NAME", "feature").partition("=")
+    name, mark, level = words.next_word("NAME", "feature").partition("=")
     if mark:
         words.places["level"] = words.places["feature"]
     else:
-        level = words.take("LEVEL", "level")
+        level = words.next_word("LEVEL", "level")
     number = words.checked("level", lambda: _level(name, level))
     unsafe = downgrade and words.option("--unsafe", "unsafe") is not None
     return FeatureUpgrade(name, number, downgrade, unsafe, at_ms=words.at_ms)
@@ -303,7 +302,7 @@ def _lose_controller(words: _Words) -> Step:
 
 
 def _create(words: _Words) -> Step:
-    topic = words.take("NAME", "topic")
+    topic = words.next_word("NAME", "topic")
     partitions = words.count("--partitions", "partitions", -1)
     replication = words.count("--replication-factor", "replication_factor", -1)
     settings = words.each("--config", "configs")
@@ -311,15 +310,15 @@ def _create(words: _Words) -> Step:
     return CreateTopic(topic, partitions, replication, (), configs, at_ms=words.at_ms)
 
 
-def _delete(words: _Words) -> Step:
-    return DeleteTopic(words.take("NAME", "topic"), at_ms=words.at_ms)
+def _delete_topic(words: _Words) -> Step:
+    return DeleteTopic(words.next_word("NAME", "topic"), at_ms=words.at_ms)
 
 
 def _set(words: _Words) -> Step:
     type, name = _resource(words)
     values: list[tuple[str, str | None]] = []
     while True:
-        word = words.take("KEY=VALUE", "values")
+        word = words.next_word("KEY=VALUE", "values")
         values.append(words.checked("values", lambda word=word: _setting(word)))  # type: ignore[misc]
         if not words.has_more():
             return ConfigSet(type, name, tuple(values), at_ms=words.at_ms)
@@ -327,14 +326,14 @@ def _set(words: _Words) -> Step:
 
 def _unset(words: _Words) -> Step:
     type, name = _resource(words)
-    keys: list[tuple[str, str | None]] = [(words.take("KEY", "values"), None)]
+    keys: list[tuple[str, str | None]] = [(words.next_word("KEY", "values"), None)]
     while words.has_more():
-        keys.append((words.take("KEY", "values"), None))
+        keys.append((words.next_word("KEY", "values"), None))
     return ConfigSet(type, name, tuple(keys), at_ms=words.at_ms)
 
 
 def _resource(words: _Words) -> tuple[int, str]:
-    word = words.take("TYPE:NAME", "resource_name")
+    word = words.next_word("TYPE:NAME", "resource_name")
     type, mark, name = word.partition(":")
     type = type.lower()
     if not mark or not name or type not in RESOURCE_TYPES:
@@ -348,13 +347,13 @@ def _resource(words: _Words) -> tuple[int, str]:
 def _setting(word: str) -> tuple[str, str]:
     key, mark, value = word.partition("=")
     if not mark or not key:
-        # The value may be a secret: it is never repeated.
+        # The value may be a secret, so the message does not repeat it.
         raise UsageError(f"{key!r} is not KEY=VALUE", key)
     return key, value
 
 
 class Form(NamedTuple):
-    """How a step is written. `options` are its options, True for those that take a value."""
+    """The form of a step. `options` are its options, True for those that take a value."""
 
     name: str
     arguments: str
@@ -367,7 +366,7 @@ class Form(NamedTuple):
 
 
 FORMS: Final = (
-    Form("kill-broker", "ID", _kill),
+    Form("kill-broker", "ID", _kill_broker),
     Form("restart-broker", "ID [--down TIME] [--empty all|DIRECTORY,...]", _restart, {"--down": True, "--empty": True}),
     Form("roll-brokers", "[ID,...] [--max-offline N] [--down TIME]", _roll, {"--max-offline": True, "--down": True}),
     Form("lose-rack", "RACK", _lose_rack),
@@ -376,7 +375,7 @@ FORMS: Final = (
     Form("unregister-controller", "ID", _unregister_controller),
     Form("remove-controller", "ID", _remove_controller),
     Form("reassign", "FILE [--throttle SIZE]", _reassign, {"--throttle": True}),
-    Form("add-broker", "ID [--rack RACK]", _add, {"--rack": True}),
+    Form("add-broker", "ID [--rack RACK]", _add_broker, {"--rack": True}),
     Form("elect", "preferred|unclean [TOPIC[:PARTITION,...]...]", _elect),
     Form("feature upgrade", "NAME LEVEL", _feature),
     Form("feature downgrade", "NAME LEVEL [--unsafe]", _feature_down, {"--unsafe": False}),
@@ -387,7 +386,7 @@ FORMS: Final = (
         _create,
         {"--partitions": True, "--replication-factor": True, "--config": True},
     ),
-    Form("topic delete", "NAME", _delete),
+    Form("topic delete", "NAME", _delete_topic),
     Form("config set", "TYPE:NAME KEY=VALUE...", _set),
     Form("config unset", "TYPE:NAME KEY...", _unset),
 )
@@ -397,7 +396,7 @@ THEN: Final = "then"
 
 
 def parse_step(words: Sequence[str], read_moves: ReadMoves, at_ms: int | None = None) -> ParsedStep:
-    """The step that words mean. Errors: WordError."""
+    """Parse the words of a step. Errors: WordError."""
     form = _form(words)
     taken = _Words(words, form, at_ms, read_moves)
     step = form.make(taken)
@@ -420,7 +419,7 @@ def _form(words: Sequence[str]) -> Form:
 
 
 def with_all_partitions(step: Step, image: MetadataImage) -> Step:
-    """The step with the partitions of each topic that was named without any. A topic that is not there stays as it is."""
+    """The step with all partitions of each topic that was named without partitions. An unknown topic stays as it is."""
     if not isinstance(step, Elect) or step.partitions is None:
         return step
     named: list[tuple[str, int]] = []
@@ -431,7 +430,7 @@ def with_all_partitions(step: Step, image: MetadataImage) -> Step:
 
 
 def parse_steps(words: Sequence[str], read_moves: ReadMoves) -> tuple[ParsedStep, ...]:
-    """The steps of a command line: `then` stands between two of them, `at TIME` or `after TIME` before one. Errors: WordError."""
+    """Parse the steps of a command line, with `then` between two steps and `at TIME` or `after TIME` before one. Errors: WordError."""
     times = StepTimes()
     steps = []
     for start, step in split_steps(words):
@@ -447,7 +446,7 @@ def parse_steps(words: Sequence[str], read_moves: ReadMoves) -> tuple[ParsedStep
 
 
 def split_steps(words: Sequence[str]) -> list[tuple[int, list[str]]]:
-    """The words of each step, and the place of its first one, where `then` stands between steps. Errors: WordError for an empty step."""
+    """Split words at `then`; return the words of each step and the place of its first one. Errors: WordError for an empty step."""
     steps: list[tuple[int, list[str]]] = [(0, [])]
     for index, word in enumerate(words):
         if word == THEN:

@@ -1,6 +1,6 @@
-"""The steps of a rehearsal as values, their text as on a command line, and when they begin.
+"""The steps of a rehearsal as values, their text as on a command line, and their times.
 
-`step_grammar` reads that text."""
+`step_grammar` parses that text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from metashell.common.values import duration_ms, duration_word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """When a step begins, in milliseconds of the rehearsal; None: as soon as everything that the step before
-    it brought about has come to its end, apart from elections that the controller holds every few minutes.
+    """The time of a step in milliseconds of the rehearsal; None: when all effects of the steps before it
+    have ended, apart from the elections that the controller holds every few minutes.
     """
 
     at_ms: int | None = None
@@ -26,7 +26,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class KillBroker(Timed):
-    """A broker dies at once, as with kill -9 or a lost machine; it stays away."""
+    """A broker dies at once, as with kill -9 or a lost machine, and stays dead."""
 
     broker: int
 
@@ -35,7 +35,7 @@ class KillBroker(Timed):
 class RestartBroker(Timed):
     """A live broker shuts down in a controlled way and starts again `down_ms` after that (None: the assumed time); a dead one starts.
 
-    With `empty` these log directories, by their ids as texts, are empty then, as on a new disk: all of them where it names none.
+    With `empty` these log directories (ids as texts) are empty then, as on a new disk: all of them if it names none.
     """
 
     broker: int
@@ -45,9 +45,9 @@ class RestartBroker(Timed):
 
 @dataclass(frozen=True, slots=True)
 class RollBrokers(Timed):
-    """Brokers restart in the order of their ids, at most `max_offline` at a time; a slot is free when a broker is in sync again.
+    """Brokers restart in the order of their ids, at most `max_offline` at a time; the next one stops when one is in sync again.
 
-    Without `brokers` all that are unfenced restart.
+    Without `brokers` all unfenced brokers restart.
     """
 
     brokers: tuple[int, ...] | None = None
@@ -64,7 +64,7 @@ class LoseRack(Timed):
 
 @dataclass(frozen=True, slots=True)
 class LoseDirectory(Timed):
-    """A log directory of a broker fails, the only one without an id (as a text). A broker without another one dies."""
+    """A log directory of a broker fails; without an id (a text) the only one. A broker without another directory dies."""
 
     broker: int
     directory: str | None = None
@@ -79,21 +79,21 @@ class Unregister(Timed):
 
 @dataclass(frozen=True, slots=True)
 class UnregisterController(Timed):
-    """A controller's registration is removed, of a voter or of another; one that runs registers again at once."""
+    """The registration of a controller, voter or not, is removed; a running controller registers again at once."""
 
     controller: int
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveController(Timed):
-    """A voter is taken out of the voter set, alive or dead; it stays registered."""
+    """A voter, alive or dead, is removed from the voter set; it stays registered."""
 
     controller: int
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where a partition's replicas go; None cancels what is under way."""
+    """The new replicas of a partition; None cancels a reassignment under way."""
 
     topic: str
     partition: int
@@ -118,7 +118,7 @@ class AddBroker(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Elect(Timed):
-    """A leader election in the partitions that are named, (topic, partition) each; in all of them without."""
+    """A leader election in the named partitions, (topic, partition) each; in all partitions if none is named."""
 
     partitions: tuple[tuple[str, int], ...] | None = None
     unclean: bool = False
@@ -126,7 +126,7 @@ class Elect(Timed):
 
 @dataclass(frozen=True, slots=True)
 class FeatureUpgrade(Timed):
-    """A feature is finalised at another level; a lower one needs `downgrade`, and `unsafe` where metadata may be lost."""
+    """A feature is finalised at another level. A lower one needs `downgrade`, and `unsafe` if metadata may be lost."""
 
     feature: str
     level: int
@@ -136,7 +136,7 @@ class FeatureUpgrade(Timed):
 
 @dataclass(frozen=True, slots=True)
 class LoseController(Timed):
-    """A controller of the quorum dies, the active one without an id. It comes back after `back_after_ms`, never if that is None."""
+    """A controller dies; without an id the active one. It comes back after `back_after_ms`, never if that is None."""
 
     controller: int | None = None
     back_after_ms: int | None = None
@@ -144,7 +144,7 @@ class LoseController(Timed):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic(Timed):
-    """A topic is created; -1 stands for the cluster's default. `assignments` has the replicas of each partition, in their place."""
+    """A topic is created; -1 stands for the cluster's default. `assignments` gives the replicas of each partition instead."""
 
     topic: str
     partitions: int = -1
@@ -190,7 +190,7 @@ Step: TypeAlias = (
 
 
 class StepError(UsageError):
-    """A step that cannot be meant for this cluster: `index` is its place among the steps, `field_name` the field at fault."""
+    """A step is impossible in this cluster: `index` is its place among the steps, `field_name` the field at fault."""
 
     def __init__(self, message: str, index: int, field_name: str = "") -> None:
         super().__init__(message)
@@ -200,18 +200,17 @@ class StepError(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """The assumptions of a rehearsal, for what no image says; the outcome lists them.
+    """The assumptions of a rehearsal, for facts that no image has; the outcome lists them.
 
     Units: `_ms` are milliseconds, `_bytes` bytes, `_rate` bytes a second.
-    Shape: `settings` is the server.properties of the nodes, as text, as far as it matters (min.insync.replicas,
-    auto.leader.rebalance.enable and so on); what is not there has Kafka's default. The fields say what has one here:
-    broker.session.timeout.ms, broker.heartbeat.interval.ms, and replica.lag.time.max.ms. A broker starts within
-    `boot_ms`, after a crash `recovery_ms` later. A replica that was away lacks what was written meanwhile: it catches up within
-    `catch_up_percent` of the time that it was away, but not below `catch_up_min_ms`. A new replica copies its partition's size
-    (`partition_bytes` where no size is known) at `copy_rate`, which all copies to one broker share. A replica of a live broker that is not
-    in sync at the beginning stays so, unless `lagging_catch_up`. `voters` are the controllers where the image names none. `seed` draws
-    the times of heartbeats, ids, and the places of new replicas. `read` says where a field or setting was read (see `statics`), so that it
-    is not assumed.
+    Shape: `settings` are the relevant settings in the nodes' server.properties, as texts (min.insync.replicas,
+    auto.leader.rebalance.enable and so on); others have Kafka's defaults. Some settings are fields of their own:
+    broker.session.timeout.ms, broker.heartbeat.interval.ms, and replica.lag.time.max.ms. A broker starts within `boot_ms`, and
+    `recovery_ms` later after a crash. A replica that was away catches up within `catch_up_percent` of the time that it was away, but not
+    faster than `catch_up_min_ms`. A new replica copies its partition's size (`partition_bytes` if no size is known) at `copy_rate`, which
+    all copies to one broker share. A replica of a live broker that is not in sync at the beginning stays so, unless `lagging_catch_up`.
+    `voters` are the controllers if the image names none. `seed` decides the times of heartbeats, ids, and the places of new replicas.
+    `read` names the place where a field or setting was read (see `assumptions.with_statics`), so that it is not assumed.
     """
 
     session_timeout_ms: int = 9_000
@@ -236,7 +235,7 @@ class Assumptions:
 
 
 def static_min_isr(assumptions: Assumptions) -> int:
-    """min.insync.replicas of server.properties; Kafka's default where it is not known, or no number."""
+    """min.insync.replicas of server.properties; Kafka's default if it is unknown or no number."""
     value = dict(assumptions.settings).get("min.insync.replicas", "")
     return int(value) if value.isascii() and value.isdigit() and int(value) else 1
 
@@ -246,9 +245,9 @@ AFTER = "after"
 
 
 class StepTimes:
-    """Gives each step its time: `at` one of the rehearsal, `after` one since the step before began, else none.
+    """Gives each step its time: `at` counts from the begin of the rehearsal, `after` from the begin of the step before.
 
-    A step without a time begins as soon as nothing changes any more; the first one at once.
+    A step without either begins as soon as nothing changes any more; the first one at once.
     """
 
     def __init__(self) -> None:
@@ -257,7 +256,7 @@ class StepTimes:
         self._newest_ms = 0
 
     def next(self, word: str | None = None, time: str = "") -> int | None:
-        """The time of the next step, whose `at` or `after` is `time`. Errors: UsageError for one that cannot be, or goes back."""
+        """The time of the next step, whose `at` or `after` is `time`. Errors: UsageError for a time that is impossible or goes back."""
         self._last_ms = self._time(word, time)
         self._is_first = False
         self._newest_ms = max(self._newest_ms, self._last_ms or 0)
@@ -293,7 +292,7 @@ _HIDDEN: Final = "..."
 
 
 def step_text(step: Step) -> str:
-    """The words that a step could have been written with, shortened where it names much."""
+    """The step in the words of a command line, shortened if it names many things."""
     match step:
         case KillBroker():
             return f"kill-broker {step.broker}"
@@ -341,7 +340,7 @@ def _time_option(name: str, ms: int | None) -> str:
 
 
 def _config_words(step: ConfigSet) -> list[str]:
-    """Secrets are left out."""
+    """The values of a setting step, without secrets."""
     type = next((name for name, code in RESOURCE_TYPES.items() if code == step.resource_type), str(step.resource_type))
     verb = "unset" if all(value is None for _, value in step.values) else "set"
     keys = [
@@ -352,7 +351,7 @@ def _config_words(step: ConfigSet) -> list[str]:
 
 
 def has_secrets(step: Step) -> bool:
-    """Whether a step sets something whose value must not be shown."""
+    """Whether a step sets a value that may be secret."""
     match step:
         case ConfigSet():
             return any(value is not None and is_sensitive_config(step.resource_type, key) for key, value in step.values)
@@ -363,7 +362,7 @@ def has_secrets(step: Step) -> bool:
 
 
 def shown_words(words: Sequence[str]) -> str:
-    """Words as a shell would take them."""
+    """Words, quoted for a shell."""
     return " ".join(
         word if word and not any(char in " \t\n'\"\\$`" for char in word) else "'" + word.replace("'", "'\\''") + "'" for word in words
     )

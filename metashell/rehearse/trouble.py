@@ -1,6 +1,6 @@
-"""Which partitions are in trouble, from when to when, and how an image differs from a later one.
+"""Tracks the troubles of partitions, and compares an image with a later one.
 
-Only what the records between the two images touched is compared."""
+Only objects that the records between the two images touched are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFFLINE, _FAILOVER, _UNDER_MIN_ISR, _STALLED = (bit for bit, _ in _BITS)
 
 
 class _Open:
-    """The troubles of one partition that last."""
+    """The present troubles of one partition."""
 
     __slots__ = ("bits", "cause", "name", "since")
 
@@ -33,10 +33,10 @@ class _Open:
 
 
 class TroubleWatch:
-    """Looks at partitions when something touches them, and keeps what was wrong with them.
+    """Examines partitions when something touches them, and keeps the intervals of their troubles.
 
-    Shape: `living` are the brokers that are alive. All intervals count in the tolls; of those other than OFFLINE and UNCLEAN only
-    `kept_max` are kept one by one, `left_out` says how many are not.
+    Shape: `living` are the living brokers. All intervals count in the tolls; of those other than OFFLINE and UNCLEAN only `kept_max` are
+    kept one by one, and `left_out` counts the rest.
     """
 
     def __init__(self, state: State, living: Container[int], clock: Clock, kept_max: int, static_min_isr: int) -> None:
@@ -58,12 +58,12 @@ class TroubleWatch:
         self.cause = ""
 
     def begin(self) -> None:
-        """From here on, what happens is a consequence of the steps."""
+        """Begin the first step: troubles from here on are consequences of the steps."""
         self._is_before = False
         self.offline_before = sum(open.bits & _OFFLINE for open in self._open.values())
 
-    def look(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
-        """See how a partition is now."""
+    def examine(self, key: PartitionKey, topic: TopicImage, partition: PartitionRegistration) -> None:
+        """Examine a partition."""
         bits = self.troubles(topic, partition)
         open = self._open.get(key)
         if open is None:
@@ -87,7 +87,7 @@ class TroubleWatch:
             bits = _FAILOVER
         else:
             return _OFFLINE
-        # By the ISR as it stands: until a dead member has left it, leaders take writes and wait for it.
+        # The ISR may still have a dead member: until that leaves, leaders accept writes and wait for it.
         if is_under_min_isr(isr, partition.replicas, self._needed(topic.name, leader)):
             bits |= _UNDER_MIN_ISR
         return bits
@@ -99,13 +99,13 @@ class TroubleWatch:
         return self._min_isr.of(topic_name, leader)
 
     def _is_saved(self, topic: TopicImage, partition: PartitionRegistration) -> bool:
-        """Whether the controller will find another leader although no replica in sync lives."""
+        """Whether the controller will find another leader although no replica in sync is alive."""
         may_lead = partition.replicas if self._state.rules.allows_unclean(topic.name) else partition.elr
         brokers = self._state.image.cluster.brokers
         return any(id in self._living and id in brokers and not brokers[id].fenced for id in may_lead)
 
     def note_unclean(self, key: PartitionKey, topic: TopicImage, *, is_empty: bool) -> None:
-        """A leader was elected that may lack records, or has none."""
+        """Note the election of a leader that may lack records."""
         if is_empty:
             self.emptied[f"{topic.name}-{key[1]}"] = None
         now_ms = self._clock.now_ms
@@ -145,25 +145,25 @@ class TroubleWatch:
 
     @property
     def troubled(self) -> Collection[PartitionKey]:
-        """The partitions that are in trouble now."""
+        """The partitions in trouble now."""
         return self._open.keys()
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """A topic is deleted: what was wrong with it is over."""
+        """End the troubles of a deleted topic."""
         for key in [key for key in self._open if key[0] == topic_id]:
             self._change(key, self._open[key], 0)
 
-    def look_at_all(self) -> None:
+    def examine_all(self) -> None:
         for topic in self._state.image.topics:
-            self.look_at_topic(topic)
+            self.examine_topic(topic)
 
-    def look_at_topic(self, topic: TopicImage) -> None:
-        """See how all partitions of a topic are now: what is asked of them changed."""
+    def examine_topic(self, topic: TopicImage) -> None:
+        """Examine all partitions of a topic after a change of its settings."""
         for partition_id, partition in topic.partitions.items():
-            self.look((topic.id, partition_id), topic, partition)
+            self.examine((topic.id, partition_id), topic, partition)
 
     def close(self) -> dict[Trouble, Toll]:
-        """The rehearsal ends: what lasts has no end. How much of each trouble there was."""
+        """End the rehearsal; troubles that last have no end. Return the toll of each trouble."""
         at_end = dict.fromkeys(Trouble, 0)
         lasting: set[Trouble] = set()
         for key, open in self._open.items():
@@ -184,7 +184,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Touched:
-    """The topics, brokers and settings that the records of a rehearsal touched."""
+    """Notes the topics, brokers and settings that the records of a rehearsal touch."""
 
     def __init__(self) -> None:
         self.partitions: dict[PartitionKey, None] = {}
@@ -195,7 +195,7 @@ class Touched:
 def changed_partitions(
     before: MetadataImage, after: MetadataImage, touched: Touched
 ) -> Iterator[tuple[str, PartitionKey, PartitionRegistration | None, PartitionRegistration | None]]:
-    """The partitions that differ, with the names of their topics; those of removed topics among them."""
+    """The partitions that differ, with the names of their topics, including those of removed topics."""
     keys = [*touched.partitions]
     for topic_id in touched.removed_topics:
         topic = before.topics.by_id.get(topic_id)

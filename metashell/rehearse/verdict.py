@@ -1,6 +1,6 @@
-"""The verdict and the notes of a rehearsal, made from its records, loads and intervals of trouble.
+"""Makes the verdict and the notes of a rehearsal from its records, loads and intervals of trouble.
 
-`survey` passes over all partitions of an image once: who leads and holds how many, and which partitions need a closer look."""
+`survey` passes over all partitions of an image once. It counts leaders and replicas, and picks the partitions that need a closer look."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HELD_MAX: Final = 3
 
 
 class Journal:
-    """The batches that were written, the first `records_kept` records of them whole, and counts of all."""
+    """The batches that were written: the first `records_kept` records whole, and counts of all."""
 
     def __init__(self, records_kept: int, on_batch: Callable[[Batch], None] | None) -> None:
         self.batches: list[Batch] = []
@@ -47,7 +47,7 @@ class Journal:
 def broker_loads(
     registered: Mapping[int, BrokerRegistration], later: Mapping[int, BrokerRegistration], before: Counts, after: Counts, sizes_known: bool
 ) -> Iterator[BrokerLoads]:
-    """The load of each broker that is registered or holds replicas, before and after."""
+    """The load, before and after, of each broker that is registered or has replicas."""
     for id in sorted({*registered, *later, *before.replicas, *after.replicas}):
         registration = later.get(id) or registered.get(id)
         yield BrokerLoads(
@@ -95,7 +95,7 @@ def verdict_of(
     settled: bool,
     image: MetadataImage,
 ) -> RehearsalVerdict:
-    """The verdict; status 1 for anything that makes the steps unsafe."""
+    """Make the verdict; status 1 for anything that makes the steps unsafe."""
     grave = [*_grave(tolls, gaps, reports, settled=settled, image=image)]
     told = [*grave]
     if not tolls[Trouble.OFFLINE].partitions:
@@ -156,7 +156,7 @@ def notes_of(
     voters_named: bool,
     copied_unknown: bool,
 ) -> Iterator[str]:
-    """Notes on what the image does not say, or says of a past moment, and what the rehearsal assumed about it."""
+    """Notes on facts that the image does not have, or has for a past moment, and on the assumptions in their place."""
     provenance = image.provenance
     if image.faults:
         yield f"{len(image.faults)} records of the metadata could not be applied"
@@ -200,7 +200,7 @@ _LEADER: Final = Struct(">i").unpack_from
 
 
 class Counts:
-    """Leaderships and replicas by broker, and the bytes of replicas where sizes are known."""
+    """Leaders and replicas by broker, and the bytes of replicas if sizes are known."""
 
     def __init__(self) -> None:
         self.leaders: Counter[int] = Counter()
@@ -213,7 +213,7 @@ class Counts:
         return made
 
     def add(self, partition: PartitionRegistration, size_bytes: int, sign: int = 1) -> None:
-        """Count a partition, or with a sign of -1 count it no longer."""
+        """Count a partition; with a sign of -1, uncount it."""
         if partition.leader >= 0:
             self.leaders[partition.leader] += sign
         for id in partition.replicas:
@@ -226,9 +226,9 @@ Special = Callable[[TopicImage, int, PartitionRegistration], None]
 
 
 def survey(image: MetadataImage, living: Container[int], special: Special) -> Counts:
-    """Count all partitions. `special` gets those that are under way, not wholly in sync, or have a replica on a broker that does not live.
+    """Count all partitions. `special` gets those that are being reassigned, not wholly in sync, or on a broker that is not alive.
 
-    Written out for those that are bytes and ordinary, for a million pass here.
+    An ordinary partition is counted from its bytes without decoding it, since a million pass here.
     """
     counts = Counts()
     leaders: dict[int, int] = {}
@@ -278,7 +278,7 @@ def survey(image: MetadataImage, living: Container[int], special: Special) -> Co
 
 
 def _is_in_order(found: Sequence[Piece]) -> bool:
-    """Whether partitions come in order, as in every snapshot, so that each comes once."""
+    """Whether partitions come in order, as in every snapshot; then each comes only once."""
     expected = 0
     for _, partition_ids, _, _ in found:
         if partition_ids != list(range(expected, expected + len(partition_ids))):

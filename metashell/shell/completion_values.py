@@ -11,9 +11,12 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.codec.metadata_records import RECORD_TYPE_NAMES
+from metashell.codec.redaction import is_sensitive_config
 from metashell.common.errors import MetashellError
 from metashell.common.forms import counted
 from metashell.common.values import moment_text
+from metashell.metadata.checks import PARTITION_GROUPS, all_checks
 from metashell.metadata.nodes import Directory
 from metashell.shell.commands import MOMENT
 from metashell.shell.name_matching import fitting, matching
@@ -116,8 +119,6 @@ def allowed_values(ctx: Context, key: str) -> Mapping[str, str]:
 
 def values_set(ctx: Context, key: str) -> Mapping[str, str]:
     """The values that a setting has here, the most frequent first; no secrets."""
-    from metashell.codec.redaction import is_sensitive_config
-    from metashell.common.forms import counted
 
     found = Counter(values[key] for (type, _), values in ctx.image.configs.items() if key in values and not is_sensitive_config(type, key))
     return {value: f"set here, {counted(count, 'time')}" for value, count in found.most_common(_NODES_MAX)}
@@ -125,7 +126,6 @@ def values_set(ctx: Context, key: str) -> Mapping[str, str]:
 
 def listed_fields(ctx: Context, targets: Sequence[str]) -> Mapping[str, str]:
     """The fields of what lies in the directories that are named, or in the working directory, each with a value that there is."""
-    from metashell.metadata.nodes import Directory
     from metashell.shell.output import summarize, value_text
 
     found: dict[str, str] = {}
@@ -149,7 +149,6 @@ def _brokers(ctx: Context) -> Mapping[str, str]:
 
 
 def _racks(ctx: Context) -> Mapping[str, str]:
-    from metashell.common.forms import counted
 
     racks = Counter(broker.rack for broker in ctx.image.cluster.brokers.values() if broker.rack is not None)
     return {rack: counted(count, "broker") for rack, count in sorted(racks.items())}
@@ -163,19 +162,16 @@ def _config_keys(ctx: Context) -> Mapping[str, str]:
 
 
 def _record_types(ctx: Context) -> Mapping[str, str]:
-    from metashell.codec.metadata_records import RECORD_TYPE_NAMES
 
     return {name: f"type {key}" for key, name in sorted(RECORD_TYPE_NAMES.items())}
 
 
 def _health(ctx: Context) -> Mapping[str, str]:
-    from metashell.metadata.checks import all_checks
 
     return {one.id: f"{one.severity}: {cut(one.words)}" for one in all_checks()}
 
 
 def _count_fields(ctx: Context) -> Mapping[str, str]:
-    from metashell.metadata.checks import PARTITION_GROUPS
 
     about = {
         "leader": "partitions by the id of their leader",

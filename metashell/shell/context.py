@@ -9,11 +9,11 @@ before each command and each prompt, so that one command sees one image."""
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from metashell.common.errors import MetashellError
-from metashell.common.terminal import terminal_line
+from metashell.common.terminal import clear_progress, terminal_line
 from metashell.shell.paths import DEEP, ROOT, absolute_components, expand_kafka, expand_path, has_wildcards, outermost
 
 if TYPE_CHECKING:
@@ -170,7 +170,6 @@ class Context:
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
         """All that is known of the cluster whose image commands see now."""
-        from dataclasses import replace
 
         from metashell.metadata.checks import Facts
         from metashell.metadata.image import EMPTY_IMAGE
@@ -283,7 +282,6 @@ class Context:
 
     def complain(self, message: str, status: int) -> None:
         """Write one line to stderr, after what stdout already holds, and remember the status."""
-        from metashell.common.terminal import clear_progress
 
         clear_progress()
         with suppress(BrokenPipeError):

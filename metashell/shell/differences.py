@@ -15,7 +15,7 @@ from metashell.metadata.image.differences import Origin, touched_places
 from metashell.metadata.nodes import Directory, Leaf
 from metashell.metadata.nodes.places import paths_of
 from metashell.shell.output import full_text, summarize, summary_text, value_texts
-from metashell.shell.paths import expand_path, fits
+from metashell.shell.paths import descend, expand_path, fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,7 +105,6 @@ def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
 
 
 def _leaves(root: Node, pattern: Sequence[str]) -> set[tuple[str, ...]]:
-    from metashell.shell.paths import descend
 
     found = set()
     for match in expand_path(root, pattern):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -84,7 +85,6 @@ def _refuse_odd_text(text: str) -> None:
 def _parsed(text: str, shift: int) -> ast.expr:
     """The syntax tree of the text from `shift` on. It is only read: never compiled, never evaluated."""
     import ast
-    import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from os.path import expanduser
 from typing import TYPE_CHECKING, Final
 
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.common.errors import UsageError
 from metashell.shell.words import LineError, Word, end_of_shell_text
 
@@ -186,8 +188,6 @@ class _Parser:
             raise LineError("an answer can go to one file only", self.line, sign_at)
         path = word.text
         if self.line.startswith("~/", self.word_start):
-            from os.path import expanduser
-
             path = expanduser(path)
         self.step.redirect = Redirect(path, append, sign_at)
         self._file = None
@@ -380,9 +380,7 @@ def _part_sets_secret(line: str, aliases: Mapping[str, str]) -> bool:
     may_set = bool(_SETS.search(line)) or any(name in typed and _SETS.search(text) for name, text in aliases.items())
     if not may_set and "=" not in line:
         return False
-    from metashell.codec.codes import TOPIC_RESOURCE
     from metashell.codec.redaction import is_sensitive_config
-    from metashell.shell.words import LineError
 
     if any(is_sensitive_config(TOPIC_RESOURCE, key) for key in _GIVEN_KEY.findall(line)):
         return True
@@ -395,7 +393,6 @@ def _part_sets_secret(line: str, aliases: Mapping[str, str]) -> bool:
 
 
 def _step_sets_secret(words: Sequence[str]) -> bool:
-    from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
     from metashell.codec.redaction import is_sensitive_config
 
     name, *rest = words[1:] if words[0] == "time" and len(words) > 1 else words

@@ -4,7 +4,7 @@ Names are laid out in columns as Kafka's `ls` does it. Colours judge nothing: he
 module only knows which fields show it.
 
 Of the many partitions that differ only in ids and epochs, one is decoded and written. The function that makes the text of any leaf gets a
-partition in which a mark stands for each value that differs between partitions of one row (see `metashell/metadata/checks/runs.py`): its
+partition in which a mark stands for each value that differs between partitions of one row (see `metadata/checks/survey.py`): its
 text is a template, and the text of each partition is that template filled in. So it cannot differ from what the function makes of the
 partition itself."""
 
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.common.forms import compact_json, pretty_json, spaced_json
 from metashell.common.values import uuid_text
+from metashell.metadata.checks import all_checks
+from metashell.metadata.checks.partitions import BITS
 from metashell.metadata.checks.survey import PartitionSurvey
 from metashell.metadata.nodes.names import spellings
 from metashell.metadata.nodes.node import Leaf
@@ -177,7 +179,6 @@ def roles_of(ctx: Context, node: Node) -> Roles:
     """The fields of a node that show trouble, each with the role of its colour; none where nothing is coloured."""
     if not ctx.display.color:
         return {}
-    from metashell.metadata.checks import all_checks
 
     severities = {one.id: one.severity for one in all_checks()}
     if isinstance(node, PartitionNode):
@@ -193,7 +194,6 @@ def roles_of(ctx: Context, node: Node) -> Roles:
 
 
 def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str]) -> Roles:
-    from metashell.metadata.checks.partitions import BITS
 
     topic, number = node.place
     bits = ctx.health.judge_of(topic)(topic.partitions[number])

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from metashell.common import forms
 from metashell.common.errors import UsageError
 from metashell.common.forms import plain_text, pretty_json, spaced_json, write_value
+from metashell.common.options import did_you_mean
 from metashell.metadata.nodes import Directory, Leaf
+from metashell.metadata.nodes.names import spellings
 from metashell.metadata.nodes.topics import TopicNode
 
 if TYPE_CHECKING:
@@ -109,14 +111,12 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 def listed_field(fields: Fields, name: str) -> Any:
     """The value of a field by any spelling of its name; None without it."""
-    from metashell.metadata.nodes.names import spellings
 
     return next((fields[each] for each in spellings(name) if each in fields), None)
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
     """The message about a field that none of the nodes has, with the fields of the first of them, and `more`."""
-    from metashell.common.options import did_you_mean
 
     known = dict.fromkeys(more)
     for node in islice(nodes, _ASKED_MAX):

@@ -10,7 +10,7 @@ from metashell.common.errors import UsageError
 from metashell.common.options import Option
 from metashell.metadata.checks import BITS, all_checks
 from metashell.metadata.checks.partitions import is_under_replicated
-from metashell.metadata.history import Timeline
+from metashell.metadata.history import Timeline, parse_moment
 from metashell.metadata.history.touched import target_of
 from metashell.metadata.nodes.places import paths_of
 from metashell.shell.node_fields import (
@@ -25,7 +25,7 @@ from metashell.shell.node_fields import (
     racks_of,
     row_name,
 )
-from metashell.shell.past import history_of, life_of, usual_path
+from metashell.shell.past import history_of, life_of, now_ms, usual_path
 from metashell.shell.paths import absolute_components, fits
 
 if TYPE_CHECKING:
@@ -156,8 +156,6 @@ def _config(ctx: Context, word: str) -> Predicate:
 
 
 def _changed(ctx: Context, moment: str) -> Predicate:
-    from metashell.metadata.history import parse_moment
-    from metashell.shell.past import history_of, now_ms
 
     return _touched(ctx, touched_since(ctx, history_of(ctx).offset_of(parse_moment(moment, now_ms()))))
 

@@ -8,9 +8,12 @@ Every fault of a step that can be found without running it is reported before a 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.common.terminal import show_progress
+from metashell.common.values import duration_text
 from metashell.shell.commands import MOMENT, find_command, unknown_command
 from metashell.shell.context import STATUS_FAILED, STATUS_USAGE
 
@@ -160,7 +163,6 @@ def run_words(ctx: Context, words: Sequence[str], step: Step | None = None) -> N
 
 
 def _perform(ctx: Context, text: str, work: Work, *, is_piped: bool) -> None:
-    from metashell.common.terminal import show_progress
 
     try:
         # Whoever reads the pipe may have the terminal.
@@ -232,9 +234,6 @@ def _on_pages(ctx: Context) -> Iterator[None]:
 @contextmanager
 def _timed(ctx: Context) -> Iterator[None]:
     """Say at the end how long it took: by the clock, and of this process's time."""
-    from time import perf_counter, process_time
-
-    from metashell.common.values import duration_text
 
     began, cpu = perf_counter(), process_time()
     yield

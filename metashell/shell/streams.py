@@ -14,11 +14,13 @@ import re
 import shutil
 import signal
 import sys
+import termios
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from metashell.common.errors import MetashellError
 from metashell.common.forms import Display, text_width
+from metashell.common.terminal import end_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,7 +154,6 @@ def _interrupts_ignored() -> Iterator[None]:
 @contextmanager
 def terminal_kept() -> Iterator[None]:
     """Afterwards the terminal has the modes of before, whatever a child that was killed has left."""
-    import termios
 
     try:
         descriptor = sys.stdin.fileno()
@@ -291,7 +292,6 @@ class _Pages:
         return rows
 
     def _start(self) -> None:
-        from metashell.common.terminal import end_progress
 
         end_progress()
         environ = dict(os.environ)

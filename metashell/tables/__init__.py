@@ -8,13 +8,13 @@ has its schema's default, as in objects.
 Tables have two forms (`ReadOptions.columns`). Raw columns, which reports read, hold what the bytes hold: ids are 16 bytes, times are
 numbers. Typed columns, which export, SQL and Spark show, hold what those mean (`columns.typed_tables`).
 
-`input_files` finds files, `splits` cuts them, `columns` makes tables of a split, `state` makes tables of an image, `dictionary` says what
-each column means, `export` writes tables to files, `lake` adds them to a folder exactly once, `sql` and `reports` query them, and
+`input_files` finds files, `splits` cuts them, `columns` makes tables of a split, `state` makes tables of an image. `dictionary` has the
+meaning of each column. `export` writes tables to files, `lake` adds them to a folder exactly once, `sql` and `reports` query them, and
 `stores` are the places that output goes to.
 
 Promises: columns, objects and JSON text of one log are equal, for any log; typed columns hold the value of raw ones, or null where no
 type has it. Each record belongs to exactly one split. Memory is bounded by a chunk (`columns.chunks`), whatever the input. Secrets are
-redacted in every table unless they are asked for. Input files are only read.
+redacted in every table unless the caller wants them. Input files are only read.
 
 Only this wing knows numpy, pyarrow and DuckDB, and nothing in the base install imports it. Names here are imported at first use, since
 planning needs none of the three."""
@@ -72,7 +72,7 @@ def require_packages(extra: str, *names: str) -> None:
 def only_what_we_use() -> Iterator[None]:
     """A block in which numpy and pyarrow load nothing that nothing here uses.
 
-    For commands only: what else a program of somebody's does with numpy and pandas is not ours to slow down.
+    For commands only: a program that uses this package may need threads and pandas for its own work.
 
     - OpenBLAS, numpy's linear algebra, starts a thread for each core, which cost 0.1 s of CPU time. It reads this before numpy is imported.
     - pyarrow imports pandas, where it is installed, with the first array that it makes: 0.3 s of CPU time in each process.
@@ -101,7 +101,7 @@ def do_without_pandas() -> None:
 
 
 class _Absent(MetaPathFinder):
-    """Whoever asks for pandas is told that it is not installed; where it has been imported, it stays."""
+    """An import of pandas fails as if it were not installed; if it has been imported already, it stays."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas":

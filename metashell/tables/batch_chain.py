@@ -93,7 +93,7 @@ class Chain:
 
 
 def next_reach(file: OpenFile, reach: int, batch_size: int) -> int:
-    """How much to read at once of what follows a batch: only a header of large ones, more and more of small ones.
+    """Return how much to read at once after a batch: only a header of large ones, more and more of small ones.
 
     In a store a read costs more than a megabyte does.
     """
@@ -112,7 +112,7 @@ def is_good(data: bytes, size: int) -> bool:
 def resync(file: OpenFile, broken: int, end: int) -> int | None:
     """The first place behind `broken` where the chain continues; None if there is none.
 
-    A batch is guessed by its magic, length and checksum. It is believed only if good batches follow it, one upon another, up to
+    A batch is guessed by its magic, length and checksum. It counts only if good batches follow it, one after another, up to
     `end`, which is a known place of the chain (or up to zeros, which preallocated segments end with): a batch that lies
     in the value of a record leads nowhere.
     """
@@ -175,6 +175,8 @@ def _is_zero(file: OpenFile, position: int, end: int) -> bool:
     return True
 
 
+# ---- the parts of a file that may hold wanted rows
+
 _NEAR: Final = 1 << 14
 """Closer than this no bisection is worth its reads: headers are walked."""
 _GUESS: Final = 1 << 12
@@ -221,9 +223,9 @@ def wanted_parts(file: OpenFile, start: int, end: int, bounds: Bounds) -> Iterat
 
 
 def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_end: bool) -> int:
-    """Where the first batch starts for which `passes` does not hold, as far as that shows; the end if there is none.
+    """Return where the first batch starts for which `passes` does not hold, as far as that shows; the end if there is none.
 
-    Something that is no whole batch is never left out: of what is wanted it is no end, and before it nothing is known.
+    Bytes that are no whole batch are never left out: the wanted part does not end there, and nothing is known of what precedes them.
     """
     high = size
     guess = _first_reach(file)
@@ -263,7 +265,7 @@ def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> t
             position = base + at - MAGIC_AT
             if could_start(window, at - MAGIC_AT, size - position):
                 header = read_batch_header(window, at - MAGIC_AT)
-                # What is no batch may claim any length: of that only a header is read, where the next batch should be.
+                # Bytes that are no batch may claim any length: only a header is read where the next batch should be.
                 if _is_followed(file, position, header, size) and _is_whole(file, window, base, position, header.size_bytes):
                     return position, header
             at = window.find(b"\x02", at + 1)
@@ -303,7 +305,7 @@ def _header_in(window: bytes, at: int, left: int) -> BatchHeader | None:
 
 
 def headers_from(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, BatchHeader | None, int]]:
-    """Where each batch starts, its header of version 2, and where the next one starts.
+    """Yield where each batch starts, its header of version 2, and where the next one starts.
 
     Where the chain breaks there is neither: the last item is that place twice.
     """

@@ -39,6 +39,8 @@ from metashell.codec.record_text import DELETE_STATES, SEGMENT_STATES
 from metashell.codec.schema import snake_case
 from metashell.disk.names import KNOWN_LOGS, METADATA, LogKind
 
+# ---- names of tables
+
 COMMON_TABLES = ("records", "control", "batches", "faults")
 STATE_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "acls", "quotas", "features", "voters", "sources")
 """The tables of the current state; all others are of events."""
@@ -77,6 +79,8 @@ def key_table_name(message: str) -> str:
     """`OffsetCommitKey` is in the table `offset_commit`."""
     return snake_case(message.removesuffix("Key"))
 
+
+# ---- the listed tables and columns
 
 LISTED: Final = "listed.tsv"
 REPORTS: Final = "reports.tsv"
@@ -148,6 +152,8 @@ def _columns(table: str, lines: list[list[str]]) -> list[ListedColumn]:
     return found
 
 
+# ---- the meaning of a column
+
 COMPANIONS: Final = {
     "_text": "{} as text, as Kafka and all our output show it: base64url, 22 characters",
     "_name": "the word for {}",
@@ -156,7 +162,7 @@ COMPANIONS: Final = {
 
 
 class Meaning(NamedTuple):
-    """What a column means. `unit` is NO_UNIT or TIME where there is none; `codes` are the words for its numbers; `since` as in `Field`."""
+    """The meaning of a column. `unit` is NO_UNIT or TIME without one; `codes` are the words for its numbers; `since` as in `Field`."""
 
     unit: str
     since: str
@@ -194,6 +200,8 @@ def base_of(path: str, siblings: Collection[str]) -> str | None:
     return None if ending is None else path.removesuffix(ending)
 
 
+# ---- the lines of fields.tsv
+
 NO_UNIT: Final = "-"
 SAME: Final = "="
 TIME: Final = "UTC"
@@ -217,7 +225,7 @@ class _Fields(NamedTuple):
 
 @cache
 def field_of(table: str, path: str) -> Field | None:
-    """What the lines about a column of a table say, None where there is none. `path` is `end_points.port` for a field of a struct."""
+    """Return the meaning of a column of a table, None where no line has it. `path` is `end_points.port` for a field of a struct."""
     lines = lines_about(table, path)
     if not lines:
         return None
@@ -273,6 +281,9 @@ def dictionary_rows(name: str) -> list[list[str]]:
     return [line.split("\t") for line in text.splitlines()[1:]]
 
 
+# ---- words for codes
+
+
 class Words(NamedTuple):
     """The words for codes; `unsaid` is the code that stands for no statement, such as -1 for "as it was"."""
 
@@ -321,7 +332,7 @@ BLOBS: Final[dict[str, dict[str, str]]] = {
     "group_metadata": {"members.subscription": "subscription", "members.assignment": "assignment"},
     "consumer_group_member_metadata": {"classic_member_metadata.supported_protocols.metadata": "subscription"},
 }
-"""Which columns hold blobs of classic members, and of which kind. Those of the newer groups' members are always of `consumer`."""
+"""The columns that hold blobs of classic members, and the kind of each. Those of the newer groups' members are always of `consumer`."""
 
 MAPS: Final = {
     "register_broker": ("end_points", "features"),

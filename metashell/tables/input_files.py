@@ -18,6 +18,16 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from metashell.common.errors import PathError
+from metashell.common.uris import (
+    URI_MARK,
+    errors_without_credentials,
+    expand_braces,
+    file_name,
+    is_uri,
+    path_below,
+    place_and_query,
+    shown_uri,
+)
 from metashell.disk.files import OpenFile, is_stream, open_file
 from metashell.disk.inputs import (
     LOCAL,
@@ -32,16 +42,6 @@ from metashell.disk.inputs import (
     paths_of,
 )
 from metashell.disk.names import DATA, KNOWN_LOGS, META_PROPERTIES, METADATA, PARTITION_METADATA, QUORUM_STATE, Closing, LogKind, parse_name
-from metashell.disk.uris import (
-    URI_MARK,
-    errors_without_credentials,
-    expand_braces,
-    file_name,
-    is_uri,
-    path_below,
-    place_and_query,
-    shown_uri,
-)
 
 
 def input_files(
@@ -51,7 +51,7 @@ def input_files(
 
     `log` names the kind of log where nothing else does; other logs are left out then. With `every_checkpoint` all checkpoints of
     a directory are given, not only the one that replay needs.
-    Errors: UsageError where there is nothing, nothing to decode, or no batch in any of it, unless it `may_be_empty`.
+    Errors: UsageError if there is nothing, nothing to decode, or no batch in any file, unless it `may_be_empty`.
     """
     if is_uri(path):
         with errors_without_credentials():
@@ -124,7 +124,7 @@ def _in_order(found: FoundLog) -> Iterator[InputFile]:
 def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
     if found in KNOWN_LOGS:
         return log in (None, found)
-    # Damage at the start of a file hides its kind: it is read, and the damage is reported.
+    # Damage at the start of a file hides its kind: the file is read, and the damage is reported.
     return found is None or log is not None
 
 
@@ -183,6 +183,8 @@ class Excerpt(Closing):
         self.file.close()
 
 
+# ---- patterns
+
 _MARKS = frozenset("*[")
 
 
@@ -197,7 +199,7 @@ def expand_globs(path: str) -> list[str]:
 
 
 def _of_several(path: str, expand: Any) -> list[str]:
-    """The places of all that the braces of a pattern say; one of these may match nothing."""
+    """The places of all alternatives in the braces of a pattern; one of them may match nothing."""
     found: list[str] = []
     for each in expand_braces(path):
         try:
@@ -248,6 +250,8 @@ def _below(system: Any, folder: str, patterns: list[str]) -> list[tuple[str, ...
     return found
 
 
+# ---- metadata logs of a store, copied to this machine
+
 _SMALL = frozenset((META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE))
 
 
@@ -295,7 +299,7 @@ def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
 
 
 def _fetch(uri: str, above: str) -> str:
-    """Copy what lies at a URI to a place of the same name below `above`, and what stands above it and tells its cluster."""
+    """Copy what lies at a URI to a place of the same name below `above`, with the files above it that name its cluster."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)

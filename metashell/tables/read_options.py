@@ -1,4 +1,4 @@
-"""How a split is read: the wanted tables and form, the wanted rows, and the note of what is newer than this version knows.
+"""Options of reading a split: the wanted tables and form, the wanted rows, and notes of what is newer than this version knows.
 
 Ranges of offsets, epochs and timestamps limit rows as far as the headers of batches tell. A batch that cannot hold a wanted row is
 skipped: its checksum and records are not looked at, and where possible its bytes are not read. So damage there is not reported, and
@@ -27,7 +27,7 @@ OF_BODIES: Final = ("payload", "fault")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What to read and how: the wanted tables (None: all but `records`), and what becomes of faults and secrets.
+    """The wanted tables (None: all but `records`), their form, and the treatment of faults and secrets.
 
     `tables_by_log` names the tables for each kind of log instead; a log that it does not name is not read.
 
@@ -39,7 +39,7 @@ class ReadOptions:
     `fields` names the raw columns of record tables whose values are wanted, None for all: others are null, but for those that the redaction
     of secrets needs. Their bytes are walked over and checked all the same, so that the rows and the faults are the same.
 
-    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns/typed`).
+    `columns` is "raw" for what bytes hold, numbers and 16 bytes for ids, or "typed" for what they say (`columns.typed_tables`).
 
     `joins_files` lets small files be decoded together, which is 3 times as quick: then a batch may have rows of several files and clusters.
 
@@ -64,6 +64,8 @@ class ReadOptions:
     def wants(self, table: str) -> bool:
         return table != "records" if self.tables is None else table in self.tables
 
+
+# ---- bounds of the wanted rows
 
 _LEAST: Final = -(1 << 63)
 
@@ -105,7 +107,7 @@ class Bounds:
     timestamp: Range = OPEN
 
     def within(self, other: Bounds) -> Bounds:
-        """What both want."""
+        """Return the bounds of the rows that both want."""
         return Bounds(
             offset=self.offset.within(other.offset), epoch=self.epoch.within(other.epoch), timestamp=self.timestamp.within(other.timestamp)
         )
@@ -147,8 +149,12 @@ class Bounds:
         return self.offset.is_open and self.epoch.is_open and self.timestamp.is_open
 
 
+BOUNDED: Final = ("offset", "epoch", "timestamp")
+"""The columns that bounds are about."""
 ANY: Final = Bounds()
 
+
+# ---- notes of what is newer
 
 NewerNotes = dict[str, list[Any]]
 """By what is newer: how many records have it, the first offset and its file, and what an answer may lack."""

@@ -11,9 +11,9 @@ from urllib.parse import quote
 from pyarrow.fs import FileSelector, FileType
 
 from metashell.common.errors import MetashellError, PathError
+from metashell.common.uris import shown_uri
 from metashell.disk.files import OpenFile, unpacked
 from metashell.disk.names import Closing
-from metashell.disk.uris import shown_uri
 from metashell.tables.stores.file_systems import TROUBLE, errors_of, file_system, nothing_at, store_error
 from metashell.tables.stores.store import is_transient, retry
 
@@ -23,7 +23,7 @@ _HEAD = 1 << 16
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
-    """What lies at a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
+    """The target of a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
     with errors_of(uri):
         info = retry(lambda: system.get_file_info(path))
@@ -35,7 +35,7 @@ def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
 
 
 def version_now(uri: str) -> str | None:
-    """What changes with the file at a URI: `RemoteFile.version` of it; None where there is none any more."""
+    """Return the `RemoteFile.version` of the file at a URI, which changes with the file; None if there is none any more."""
     system, path = file_system(uri)
 
     def work() -> str | None:
@@ -50,7 +50,7 @@ def version_now(uri: str) -> str | None:
 
 
 def _version(file: Any) -> str:
-    """What a store calls the content of an opened file, or its size and when it was written; empty where it says neither."""
+    """Return the store's tag for the content of an opened file, or its size and when it was written; empty if it says neither."""
     said = file.metadata() or {}
     found = said.get("ETag") or said.get("Last-Modified") or b""
     return f"{file.size()} {found.decode()}" if found else ""
@@ -161,7 +161,7 @@ class RemoteFile(Closing):
 
     @property
     def version(self) -> str:
-        """What changes when the store gets another file of this name."""
+        """A text that changes when the store gets another file of this name."""
         return _version(self._file)
 
     def read_at(self, position: int, size: int) -> bytes:

@@ -4,7 +4,7 @@ A table of a record type has the columns of its envelope, then one for each fiel
 it. Types are those that Spark's Arrow path takes: no fixed-size binary, no unsigned numbers, no dictionaries.
 
 Spark refuses Parquet's UUID annotation (4.3: `PARQUET_TYPE_ILLEGAL`) unless the footer says in Spark's own words what type a column has.
-Spark also finds comments there, which DESCRIBE shows. Seen with its vectorized reader, which is the default; the other one still refuses."""
+Spark also finds comments there, which DESCRIBE shows. Its vectorized reader, the default, then takes it; the other one refuses."""
 
 from __future__ import annotations
 
@@ -180,6 +180,8 @@ def common_schema(name: str) -> pa.Schema:
     }
     return pa.schema([pa.field(*field) for field in fields[name]])
 
+
+# ---- meanings as comments
 
 SPARK_ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 """The key in the footer of a Parquet file; its value is `spark_row_metadata`."""

@@ -13,14 +13,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from struct import iter_unpack
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import file_name, is_uri, shown_uri
 from metashell.disk.directory import log_name_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, LogKind, parse_name
 from metashell.disk.segment import SourceFault
-from metashell.disk.uris import file_name, is_uri, shown_uri
 from metashell.tables.batch_chain import Chain, narrow_range
 from metashell.tables.dictionary import log_of_table
 from metashell.tables.input_files import input_files, is_read_once, open_input
@@ -29,7 +30,7 @@ from metashell.tables.read_options import Bounds
 TARGET_BYTES = 32 << 20
 """The usual size of a split: 250 000 partition records, and a few tens of milliseconds of start-up are a small part of it."""
 _MANY = 8
-_FILE_COST_BYTES = 64 << 10
+FILE_COST_BYTES = 64 << 10
 """The cost of opening a file, in bytes: thousands of small files are shared out by it."""
 
 
@@ -67,13 +68,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one task reads: pieces of files, in order."""
+    """The input of one task: pieces of files, in order."""
 
     pieces: tuple[Piece, ...]
 
     @property
     def bytes(self) -> int:
-        """How much there is to read, as far as is known before."""
+        """The number of bytes to read, as far as it is known before."""
         return sum(max(piece.end - piece.start, 0) for piece in self.pieces)
 
 
@@ -131,7 +132,7 @@ def splits_of(
                 yield Split((piece,))
         elif first is not None:
             gathered.append(first)
-            weight += max(first.end - first.start, 0) + _FILE_COST_BYTES
+            weight += max(first.end - first.start, 0) + FILE_COST_BYTES
         if weight >= target_bytes:
             yield Split(tuple(gathered))
             gathered, weight = [], 0
@@ -171,7 +172,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
     planned: what has been added since is left out, so that all tables end at one place.
     """
     if is_read_once(file.path):
-        # Looking into it would consume it.
+        # A look into a stream would consume it.
         yield _piece(file, 0, -1, -1)
         return
     if only is not None and _ends_before(file, only):
@@ -249,7 +250,7 @@ def cut_points(
 
 
 def _wanted_places(size: int, target_bytes: int) -> list[int]:
-    """Where cuts would be best: evenly, but closer at the end of a large file, so that all tasks end at about the same time."""
+    """Return the best places of cuts: evenly, but closer at the end of a large file, so that all tasks end at about the same time."""
     count = max(round(size / target_bytes), 1)
     quarters = [4 * number for number in range(1, count)]
     if count >= _MANY:
@@ -268,7 +269,6 @@ def _index_hints(path: str, wanted: Iterable[int]) -> dict[int, tuple[int, int, 
     except OSError:
         return {}
     from bisect import bisect_right
-    from struct import iter_unpack
 
     entries = [(position, name.base_offset + relative) for relative, position in iter_unpack(">ii", data[: len(data) // 8 * 8])]
     while entries and entries[-1] == (0, name.base_offset):

@@ -251,25 +251,25 @@ def test_a_leader_that_changes_while_it_is_looked_at_is_asked_anew(monkeypatch: 
     moved = replace(first, leader_id=2, leader_epoch=6)
     after = replace(moved, voters=tuple(replace(voter, last_fetch_ms=NOW_MS + 500) for voter in moved.voters))
     answers = iter([first, moved, moved, after])
-    monkeypatch.setattr("metashell.cli.admin.cluster.describe_quorum", lambda admin: next(answers))
+    monkeypatch.setattr("metashell.cli.controllers.voters.describe_quorum", lambda admin: next(answers))
     fresh = fresh_quorum(BROKERS)
     assert fresh.quorum is after and all(map(fresh.is_present, after.voters))
     epochs = iter(range(99))
-    monkeypatch.setattr("metashell.cli.admin.cluster.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
+    monkeypatch.setattr("metashell.cli.controllers.voters.describe_quorum", lambda admin: replace(first, leader_epoch=next(epochs)))
     with pytest.raises(MetashellError, match="changes all the time"):
         fresh_quorum(BROKERS)
 
 
 def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: EmbeddedQuorum, monkeypatch: pytest.MonkeyPatch) -> None:
     failing, removed = (id for id in (1, 2, 3) if id != quorum.wait_for_leader())
-    monkeypatch.setattr("metashell.cli.tool.can_ask", lambda: True)
+    monkeypatch.setattr("metashell.cli.cluster.noun_tool.can_ask", lambda: True)
 
     def agreed(question: str, place: str) -> bool:
         """Yes, but only after another voter has died."""
         quorum.kill(failing)
         return True
 
-    monkeypatch.setattr("metashell.cli.tool.confirm", agreed)
+    monkeypatch.setattr("metashell.cli.cluster.noun_tool.agreed", agreed)
     told = lines(quorum, "quorum", "remove-controller", str(removed), status=1)
     assert "of the 2 voters that remain 1 fetch, are caught up and can be elected, which is no majority" in told[-1]
     assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3

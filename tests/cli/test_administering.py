@@ -99,7 +99,7 @@ def test_nobody_there_is_one_line(quorum: EmbeddedQuorum) -> None:
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "metashell quorum describe: no controller tells of the quorum: what it is like is not known: 127.0.0.1:1 (Connection refused)\n"
+        "metashell quorum describe: no controller answers: the state of the quorum is not known: 127.0.0.1:1 (Connection refused)\n"
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from metashell.cli.admin import cluster, reassign, topics
 from metashell.cli.admin.cluster import ClusterDescription
 from metashell.cli.admin.protocol import Kind, Node
 from metashell.cli.admin.reassign import Moving
@@ -59,11 +58,11 @@ def partition(id: int = 0, **fields: Any) -> Partition:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "describe_cluster", lambda admin, fenced: admin.describe())
-    monkeypatch.setattr(topics, "list_topics", lambda admin: (admin.topics(), []))
-    monkeypatch.setattr(topics, "describe_topics", lambda admin, names: ([one for one in admin.topics() if one.name in names], []))
-    monkeypatch.setattr(reassign, "list_reassignments", lambda admin: admin.moving())
-    monkeypatch.setattr("metashell.cli.admin.topics.unseen_topics", lambda admin, seen: [])
+    monkeypatch.setattr(broker_facts, "describe_cluster", lambda admin, fenced: admin.describe())
+    monkeypatch.setattr(broker_facts, "list_topics", lambda admin: (admin.topics(), []))
+    monkeypatch.setattr(broker_facts, "describe_topics", lambda admin, names: ([one for one in admin.topics() if one.name in names], []))
+    monkeypatch.setattr(broker_facts, "list_reassignments", lambda admin: admin.moving())
+    monkeypatch.setattr(broker_facts, "unseen_topics", lambda admin, seen: [])
     monkeypatch.setattr(broker_facts, "min_isr_of", lambda admin, names: ({name: admin.min_isr.get(name, 1) for name in names}, []))
 
 

@@ -18,9 +18,9 @@ from metashell.cli.inspect.bundle import main
 from metashell.demo import demo_directory
 from tests.administering import on_terminal
 from tests.golden_cases import golden_root
-from tests.inspect.bundle.needles import Needles, every_record
-from tests.inspect.bundle.unpacking import unpacked
 from tests.inspect.dump.making import LOG_NAME, batch, topic
+from tests.inspect.needles import Needles, every_record
+from tests.inspect.unpacking import unpacked
 from tests.running import Outcome, run_main
 from tests.secret_logs import write_group_log
 

@@ -14,8 +14,8 @@ from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.codec.registry import message_type
 from tests.golden_cases import golden_root
 from tests.groups.golden import scenarios
-from tests.groups.log.making import NAME, golden_batches, write_log
 from tests.groups.log.test_fold import offset_key, record_of
+from tests.groups.log.written_logs import NAME, golden_batches, write_log
 from tests.running import Outcome, run_main
 
 NODE = golden_root() / "4.3.1" / "main" / "data" / "stopped" / "node-4"

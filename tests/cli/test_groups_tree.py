@@ -17,8 +17,8 @@ from metashell.net.addresses import parse_addresses
 from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.groups.golden import scenarios
-from tests.groups.log import making
-from tests.groups.log.making import NAME, golden_batches
+from tests.groups.log import written_logs
+from tests.groups.log.written_logs import NAME, golden_batches
 from tests.running import run_main
 
 ODD = "a/b %"
@@ -113,7 +113,7 @@ def test_metadata_without_logs_of_groups_has_no_groups(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("below", ["", "__consumer_offsets-0", f"__consumer_offsets-0/{NAME}"])
 def test_groups_without_metadata_are_refused_with_the_command_that_shows_them(tmp_path: Path, below: str) -> None:
-    log = making.write_log(tmp_path, golden_batches(scenarios()["worked-trace"]))
+    log = written_logs.write_log(tmp_path, golden_batches(scenarios()["worked-trace"]))
     named = tmp_path / below
     folder = log if named.is_file() else named
     (told,) = shell("--snapshot", str(named), "ls", "/groups", status=1)

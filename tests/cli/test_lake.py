@@ -22,8 +22,8 @@ from metashell.tables.stores import open_store
 from metashell.tables.stores.locks import find_lock_owner
 from tests.running import Outcome, run_main
 from tests.secret_logs import found_in, write_logs
-from tests.tables.columns.lake.dying import Died, Life, living
-from tests.tables.columns.lake.lakes import DAY, SEGMENT, START, node, run, segment, topics
+from tests.tables.lake.dying import Died, Life, living
+from tests.tables.lake.lakes import DAY, SEGMENT, START, node, run, segment, topics
 
 FORMS = ("text", "json", "jsonl", "csv", "table")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.tables.report import FORMS, main
+from metashell.cli.tables.report import main
+from metashell.common.options import ANSWER_FORMS
 from metashell.disk.names import METADATA
 from metashell.tables.reports import REPORTS
 from tests.golden_cases import SUBSET_ROOT
@@ -28,11 +29,12 @@ def test_it_writes_the_wanted_forms_and_prints_their_names(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_all_writes_each_report_in_each_form(tmp_path: Path) -> None:
     done = run_main(main, ["all", NODE, "--out", "."], cwd=tmp_path)
-    assert (done.status, done.stdout.count(b"\n")) == (0, 1 + len(FORMS) * sum(report.log == METADATA for report in REPORTS.values()))
+    report_count = sum(report.log == METADATA for report in REPORTS.values())
+    assert (done.status, done.stdout.count(b"\n")) == (0, 1 + len(ANSWER_FORMS) * report_count)
     missing = "left out, no log of groups (__consumer_offsets) here: group_rebalances, group_offsets, group_expiring"
     assert done.stderr == f"metashell report: {missing}\n"
     whole = run_main(main, ["all", str(Path(NODE).parent), "--out", "whole"], cwd=tmp_path)
-    assert (whole.status, whole.stdout.count(b"\n"), whole.stderr) == (0, 1 + len(FORMS) * len(REPORTS), "")
+    assert (whole.status, whole.stdout.count(b"\n"), whole.stderr) == (0, 1 + len(ANSWER_FORMS) * len(REPORTS), "")
     assert "not answered: no log of groups" in (tmp_path / "index.html").read_text()
     links = re.findall(r'<a href="([^"]+)"', (tmp_path / "whole/index.html").read_text())
     assert {f"{name}.html" for name in REPORTS} == set(links)
@@ -51,7 +53,7 @@ def test_without_a_directory_it_prints_a_table_for_people(tmp_path: Path) -> Non
     assert run_main(main, ["broker_sessions", NODE, "--out", "-"], cwd=tmp_path).stdout == done.stdout
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ANSWER_FORMS)
 def test_standard_output_has_what_a_file_has(tmp_path: Path, form: str) -> None:
     run_main(main, ["controller_elections", NODE, "--out", "here", "--format", form], cwd=tmp_path)
     done = run_main(main, ["controller_elections", NODE, "--out", "-", "--format", form], cwd=tmp_path)

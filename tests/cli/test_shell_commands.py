@@ -85,7 +85,7 @@ def test_help_has_the_options_of_the_command(run: Run) -> None:
     text = run("metashell", "find", "--help").stdout
     assert "-under-replicated" in text and "--bootstrap-controller" in text and "metashell find" in text
     for name in SHELL_COMMANDS:
-        assert SUBCOMMANDS[name] == (f"shell_commands:{name}", SHELL_COMMANDS[name].summary)
+        assert SUBCOMMANDS[name] == (f"inspect.kafka_shell:{name}", SHELL_COMMANDS[name].summary)
         assert len({each for option in full_spec(name).options for each in option.names}) == sum(
             len(o.names) for o in full_spec(name).options
         )

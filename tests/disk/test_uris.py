@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.disk.uris import file_name, folder_of, path_below, shown_uri, without_credentials
+from metashell.common.uris import file_name, folder_of, path_below, shown_uri, without_credentials
 
 CUT = {
     "s3://AKIAKEY:se%2Fcr%2Bet@bucket/a@b/c.log": "s3://bucket/a@b/c.log",

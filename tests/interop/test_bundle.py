@@ -15,8 +15,8 @@ from metashell.codec.metadata_records import UnknownRecord, write_metadata_recor
 from metashell.demo import demo_directory
 from metashell.disk.files import open_file
 from metashell.disk.segment import read_batches
-from tests.inspect.bundle.unpacking import unpacked
 from tests.inspect.dump.making import LOG_NAME, batch, topic
+from tests.inspect.unpacking import unpacked
 from tests.java import KAFKA, kafka, kafka_command
 from tests.running import no_longer_than, run_main
 

@@ -27,7 +27,7 @@ from metashell.codec.messages import (
 from metashell.net.frames import api_key_of, decode_response, encode_request, frame
 from metashell.net.sasl import ScramClient
 from tests.java import KAFKA, jars, java, kafka_command
-from tests.net.test_sessions import TokenClient
+from tests.net.test_server_connection import TokenClient
 from tests.running import command_line, run_main
 from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
 

@@ -21,7 +21,7 @@ from tests.interop.real_controllers import CLUSTER_ID, Format, RealController, R
 from tests.quorum.controller.canon import Canon, translated
 from tests.quorum.controller.golden import EPOCH_MS, Outcome, Process, outcome_of, perform
 from tests.quorum.controller.live import Live
-from tests.quorum.controller_server.served import Served
+from tests.quorum.server.served import Served
 
 EQUAL = ("equal", "order", "varies", "stays", "raft")
 Records = list[dict[str, Any]]

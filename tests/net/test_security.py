@@ -1,14 +1,17 @@
-"""Kafka's properties as what secures a connection."""
+"""Kafka's properties as what secures a connection.
+The value of sasl.jaas.config."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metashell.common.errors import UsageError
 from metashell.net.sasl import PlainClient, ScramClient
-from metashell.net.security import PLAINTEXT, ListenerSecurity, listener_security, security_config
+from metashell.net.security import PLAINTEXT, ListenerSecurity, listener_security, parse_jaas, security_config
 
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="alice-secret";'
 BOB = 'username="bob" password="bob-secret" user_bob="bob-secret" user_al="x"'
@@ -127,3 +130,64 @@ def test_a_listener_that_cannot_be_secured_is_refused(changes: dict[str, str], t
     with pytest.raises(UsageError) as caught:
         listener_security(SERVER | changes, "TLS")
     assert str(caught.value).startswith(told)
+
+
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (f'{SCRAM_MODULE} required username="alice" password="a b";', {"username": "alice", "password": "a b"}),
+        (f"{SCRAM_MODULE} REQUIRED username='al\"ice' password=word;", {"username": 'al"ice', "password": "word"}),
+        (f'{SCRAM_MODULE} sufficient\n  password="a\\"b\\\\c\\n\\101;="\n;', {"password": 'a"b\\c\nA;='}),
+        (f"{SCRAM_MODULE} optional;", {}),
+        (f'{SCRAM_MODULE} required "user_bob"="b" user_al-ice="a" ; // done', {"user_bob": "b", "user_al-ice": "a"}),
+        (f'/* mine */ {SCRAM_MODULE} required a="/* no */";', {"a": "/* no */"}),
+        (f'{SCRAM_MODULE} required a="1" a="2";', {"a": "2"}),
+        (f'{SCRAM_MODULE} required a="";', {"a": ""}),
+    ],
+)
+def test_a_module_has_a_flag_and_options(text: str, options: dict[str, str]) -> None:
+    module = parse_jaas(text)
+    assert (module.name, module.short_name, module.options) == (SCRAM_MODULE, "ScramLoginModule", options)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no login module"),
+        (f"{SCRAM_MODULE}", "no login module"),
+        (f"{SCRAM_MODULE} maybe a='secret';", "none of required"),
+        (f"{SCRAM_MODULE} required a='secret'", "no semicolon at the end"),
+        (f"{SCRAM_MODULE} required a='secret'; {SCRAM_MODULE} required;", "more than one login module"),
+        (f"{SCRAM_MODULE} required a=12345;", "character"),
+        (f"{SCRAM_MODULE} required a='secret;", "a quotation mark is not closed"),
+        (f"{SCRAM_MODULE} required a 'secret';", "option 1 is not NAME=VALUE"),
+        (f"{SCRAM_MODULE} required a='secret' b=;", "option 2 has no value"),
+        (f"{SCRAM_MODULE} required a=", "no value"),
+        (f"{SCRAM_MODULE} required =a;", "option 1 is not NAME=VALUE"),
+        (f"{SCRAM_MODULE} required a=secret!;", "a character that needs quotes"),
+    ],
+)
+def test_a_fault_is_told_without_the_value(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_jaas(text, "some.key")
+    message = str(caught.value)
+    assert message.startswith("some.key: ") and told in message
+    assert "secret" not in message and "12345" not in message
+
+
+@given(st.text())
+def test_any_value_comes_back_from_its_quotes(value: str) -> None:
+    escaped = "".join({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}.get(char, char) for char in value)
+    assert parse_jaas(f'{SCRAM_MODULE} required v="{escaped}";').options == {"v": value}
+
+
+@given(st.text(alphabet="ab=;\"'\\/* \n-.$", max_size=60))
+def test_no_text_makes_it_raise_anything_else(text: str) -> None:
+    for candidate in (text, f"{SCRAM_MODULE} required {text}"):
+        try:
+            parse_jaas(candidate)
+        except UsageError as error:
+            assert "\n" not in str(error)

@@ -12,7 +12,7 @@ from tests.golden_cases import REPOSITORY
 
 DIGEST = """
 from tests.rehearse.small_images import partition, small_image
-from metashell.rehearse import rehearse_change
+from metashell.rehearse.rehearsal import rehearse_change
 from metashell.rehearse.steps import CreateTopic, KillBroker, Move, Reassign, RollBrokers
 
 racks = {id: "abc"[id % 3] for id in range(1, 7)}

@@ -205,14 +205,14 @@ def test_no_value_of_a_secret_is_offered():
 def test_moments_are_offered_of_which_something_is_known(demo, monkeypatch):
     newest = demo.image.provenance.timestamp_ms
     day = 86_400_000
-    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest + 2 * day)
+    monkeypatch.setattr("metashell.shell.completion_values.now_ms", lambda: newest + 2 * day)
     late = offered(demo, "at ")
     assert not any(line.startswith("at -") for line in late)
     assert late[f"at {moment_text(newest)} "] == "the newest record"
-    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest + day // 2)
+    monkeypatch.setattr("metashell.shell.completion_values.now_ms", lambda: newest + day // 2)
     assert "at -1d " in offered(demo, "at ")
     assert "at -1h " not in offered(demo, "at ")
-    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: newest)
+    monkeypatch.setattr("metashell.shell.completion_values.now_ms", lambda: newest)
     assert {"at -10m ", "at -1h ", "at -1d "} <= offered(demo, "at ").keys()
 
 
@@ -221,7 +221,7 @@ def test_checkpoints_and_times_back_from_the_last_record_are_moments(monkeypatch
     hour = 3_600_000
     ctx.image.provenance = SimpleNamespace(timestamp_ms=50 * hour, end_offset=90)
     ctx.past = lambda: SimpleNamespace(times=lambda limit: [(0, 40 * hour), (60, 45 * hour)])
-    monkeypatch.setattr("metashell.shell.past.now_ms", lambda: 100 * hour)
+    monkeypatch.setattr("metashell.shell.completion_values.now_ms", lambda: 100 * hour)
     assert values_of(ctx, "moment") == {
         "end": "the newest state",
         "1970-01-03T02:00:00Z": "the newest record",

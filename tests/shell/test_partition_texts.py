@@ -18,7 +18,7 @@ from metashell.metadata.nodes import LocalInfo, build_root
 from metashell.metadata.nodes.topics import PartitionNode, TopicNode
 from metashell.shell import Context, listing, run_line
 from metashell.shell.listing import PartitionTexts
-from tests.metadata.checks.test_runs import partition_fields
+from tests.metadata.checks.test_survey import partition_fields
 from tests.metadata.image.batches import batch, record
 
 NAMES = ("orders", '50%d "%s" \\ \ue000\ue004', "größe\x1b[31m\u202e\n", "a/b")

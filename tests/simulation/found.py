@@ -24,7 +24,7 @@ def a_snapshot_takes_any_epoch() -> list[Patch]:
         epoch, end = epochs.end_offset_for(id.epoch, node.log_end, node.last_epoch)
         return None if epoch == id.epoch and id.offset <= end and log.is_batch_boundary(id.offset) else "not in the log"
 
-    return [(snapshots, "refusal", refusal)]
+    return [(snapshots, "snapshot_refusal", refusal)]
 
 
 def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
@@ -41,7 +41,7 @@ def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
         wait = due if now < due < wait else wait
         return min(wait, role.update_deadline_ms) if now < role.update_deadline_ms else wait
 
-    return [(polling, "_ACTS", {**polling._POLLS, Follower: act})]
+    return [(polling, "_POLLS", {**polling._POLLS, Follower: act})]
 
 
 def a_removed_leader_never_stands() -> list[Patch]:
@@ -60,7 +60,7 @@ def an_observer_keeps_faith_with_a_dead_leader() -> list[Patch]:
         return due
 
     original = polling.poll_follower
-    return [(polling, "_ACTS", {**polling._POLLS, Follower: act})]
+    return [(polling, "_POLLS", {**polling._POLLS, Follower: act})]
 
 
 JOINING: dict[str, object] = {

@@ -135,7 +135,7 @@ def snapshot_of_what_is_not_committed() -> list[Patch]:
         boundary = node.log.is_batch_boundary(id.offset) and id.offset > node.log.start_offset and id not in node.log.snapshots()
         return None if boundary and node.epochs.epoch_at(id.offset - 1) == id.epoch else "no"
 
-    return [(snapshots, "refusal", refusal)]
+    return [(snapshots, "snapshot_refusal", refusal)]
 
 
 def snapshot_loaded_without_its_voters() -> list[Patch]:
@@ -267,7 +267,7 @@ def a_position_of_an_unknown_epoch_is_valid() -> list[Patch]:
         return fetch.VALID_POSITION if diverging is not None and diverging.offset >= offset else position
 
     original = fetch.check_fetch_position
-    return [(fetch, "check_position", check)]
+    return [(fetch, "check_fetch_position", check)]
 
 
 # Before what is said of the log was made from a proof
@@ -327,7 +327,7 @@ def a_candidate_outside_of_the_voters_waits_for_ever() -> list[Patch]:
         return original(node, role)
 
     original = polling.poll_candidate
-    return [(polling, "_ACTS", {**polling._POLLS, roles.Candidate: act})]
+    return [(polling, "_POLLS", {**polling._POLLS, roles.Candidate: act})]
 
 
 def any_epoch_is_taken() -> list[Patch]:

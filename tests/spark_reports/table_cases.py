@@ -23,8 +23,8 @@ from metashell.tables.stores import open_store
 from spark_reports.table_commits import TableCommits, _kind, _started
 from spark_reports.table_logs import DeltaTables, IcebergTables
 from tests.spark_settings import JAVA_OPTIONS, SETTINGS
-from tests.tables.columns.lake.dying import Died
-from tests.tables.columns.lake.lakes import DAY, SEGMENT, expected, node, run, topics
+from tests.tables.lake.dying import Died
+from tests.tables.lake.lakes import DAY, SEGMENT, expected, node, run, topics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 FORMATS = ("delta", "iceberg")

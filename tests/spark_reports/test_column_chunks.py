@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from metashell.tables.columns.typed_arrays import file_batch
-from tests.tables.columns.any_tables import COLUMNS, any_batch
-from tests.tables.columns.test_column_chunks import values, written_table
+from tests.tables.any_tables import COLUMNS, any_batch
+from tests.tables.export.test_column_chunks import values, written_table
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metashell.cli.tables.report import SPARK_REPORTS
 from metashell.common.errors import LogCorruptError, MetashellError, UsageError
 from metashell.common.option_parser import parse_command
 from metashell.tables.export.job import export
@@ -26,6 +25,7 @@ from metashell.tables.lake.layout import WORK, read_format, read_state
 from metashell.tables.lake.ledger import LakeState
 from metashell.tables.lake.plan import Task
 from metashell.tables.schemas import commented
+from metashell.tables.spark_options import SPARK_REPORTS
 from metashell.tables.splits import Piece, Split
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import LocalStore
@@ -33,9 +33,9 @@ from spark_reports import export_job
 from spark_reports import main as command
 from spark_reports.export_job import SparkTasks, WriteTask, require_fitting
 from tests.spark_reports.lakes import on_spark
-from tests.tables.columns.lake.dying import Died, Life, living
-from tests.tables.columns.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
-from tests.tables.columns.lake.test_crashes import everything
+from tests.tables.lake.dying import Died, Life, living
+from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
+from tests.tables.lake.test_crashes import everything
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metashell.tables.reports.catalog import checkpoint_end, in_checkpoint, with_places
-from tests.tables.reports.test_places import CHECKPOINTS, LOGS, SEGMENTS
+from tests.tables.reports.test_catalog import CHECKPOINTS, LOGS, SEGMENTS
 
 pytestmark = pytest.mark.slow
 

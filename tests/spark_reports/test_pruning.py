@@ -18,12 +18,12 @@ from metashell.codec.batches import Record
 from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.demo import demo_directory
 from metashell.tables import tables
-from metashell.tables.columns import record_tables as records_module
+from metashell.tables.columns import record_tables
 from metashell.tables.columns.chunk_records import Place
 from metashell.tables.columns.column_reader import RangeCells
 from metashell.tables.dictionary import log_of_table
 from spark_reports.source import KafkaMetadataSource
-from tests.tables.columns.logs import any_log
+from tests.tables.logs import any_log
 
 NAME = "00000000000000000000.log"
 
@@ -43,7 +43,7 @@ def test_some_columns_are_those_of_all(log: str, tmp_path_factory: pytest.TempPa
     path = tmp_path_factory.mktemp("log") / NAME
     path.write_bytes(any_log(rng, log, batch_count=6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "VECTOR_ROWS_MIN", rng.choice((1, 24)))
+        patch.setattr(record_tables, "VECTOR_ROWS_MIN", rng.choice((1, 24)))
         known = [name for name in tables() if log_of_table(name) in (None, log)]
         for table in rng.sample(known, min(4, len(known))):
             options = {
@@ -79,7 +79,7 @@ def test_columns_that_nobody_asks_for_are_not_made(monkeypatch: pytest.MonkeyPat
         made.append(cells.type)
         return as_usual(cells, *given)
 
-    monkeypatch.setattr(records_module, "VECTOR_ROWS_MIN", 1)
+    monkeypatch.setattr(record_tables, "VECTOR_ROWS_MIN", 1)
     monkeypatch.setattr(RangeCells, "arrow", noted)
     monkeypatch.setattr(Place, "arrays", lambda *_: pytest.fail("names of places are not asked for"))
     assert [row["isr"] for row in rows_of(path, table="partition", columns="isr")] == expected

@@ -17,8 +17,8 @@ from metashell.tables.reports.local import run_local
 from metashell.tables.stores import Store, open_store
 from tests.s3 import KEY, REGION, SECRET
 from tests.spark_reports.lakes import on_spark
-from tests.tables.columns.lake.lakes import run
-from tests.tables.columns.test_remote_s3 import upload
+from tests.tables.lake.lakes import run
+from tests.tables.test_remote_s3 import upload
 
 pytestmark = pytest.mark.slow
 

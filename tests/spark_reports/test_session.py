@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from metashell import tables
-from metashell.cli.tables.report import JOBS
 from metashell.common.options import REPORT_SUMMARIES
+from metashell.tables.spark_options import JOBS
 from spark_reports import main as program
 from spark_reports import session
 from tests.java import java

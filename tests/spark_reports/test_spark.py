@@ -1,4 +1,4 @@
-"""The data source and the jobs on a real Spark, held against what columns/ and duckdb say on this machine."""
+"""The data source and the jobs on a real Spark, compared with `metashell.tables` and DuckDB on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metashell.tables.state.clusters import read_state
 from metashell.tables.state.tables import spark_state_schema, state_table
 from tests.golden_cases import SUBSET_ROOT
 from tests.groups.golden import read_rows
-from tests.groups.log.making import golden_batches, write_log
+from tests.groups.log.written_logs import golden_batches, write_log
 from tests.tables.reports.logs import ABORTED, SEGMENT, node, topic, value, write_checkpoint, write_segment
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
@@ -29,7 +29,7 @@ LOG = STOPPED / "node-2/d1/__cluster_metadata-0/00000000000000000000.log"
 
 
 def here(path: Path, table: str) -> pa.Table:
-    """A table as columns/ reads it in this process."""
+    """A table as `metashell.tables` reads it in this process."""
     batches = [batch for split in plan_splits(str(path)) for name, batch in read_split(split, ReadOptions(tables={table})) if name == table]
     return pa.Table.from_batches(batches, schema=tables()[table])
 

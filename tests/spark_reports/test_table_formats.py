@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
-from metashell.cli.tables.report import SPARK_REPORTS, TABLE_FORMATS
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.option_parser import parse_command
+from metashell.tables.spark_options import SPARK_REPORTS, TABLE_FORMATS
 from spark_reports.export_job import require_fitting, session_settings, start_error, table_format_of
 from spark_reports.session import error_from
 from spark_reports.table_commits import RELEASES, packages_of, settings_for
@@ -67,7 +67,7 @@ def test_options_that_do_not_go_together() -> None:
         (["--jars", "x.jar"], "--jars goes with --format delta or iceberg"),
         (["--format", "delta", "--catalog", "prod"], "--catalog goes with --format iceberg"),
         (["--format", "iceberg", "--catalog", "a`b"], "--catalog a`b: not CATALOG or CATALOG.NAMESPACE"),
-        (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta have a way of their own"),
+        (["--format", "delta", "--target-file-size", "1M"], "--target-file-size: tables of delta merge small files"),
         (["--format", "delta", "--out", "/x/20:00 [1]"], "/x/20:00 [1]: Java's file systems read no folder with both : and [ in its name"),
         (["--format", "iceberg", "--out", "hdfs://host:1/a:b/{c}"], "hdfs://host:1/a:b/{c}: Java's file systems read no folder with"),
         (["--format", "iceberg", "--out", "s3://bucket/lake"], "--format iceberg: in an object store Iceberg needs a catalog"),

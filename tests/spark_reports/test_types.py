@@ -10,7 +10,7 @@ import pytest
 
 from metashell.tables.export.job import export
 from metashell.tables.export.plan import ExportOptions
-from tests.tables.columns.logs import any_log
+from tests.tables.logs import any_log
 
 pytestmark = pytest.mark.slow
 

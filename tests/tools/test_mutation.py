@@ -23,7 +23,7 @@ from tools.mutation.sampling import sample
 def changed(source: str) -> set[str]:
     """What the mutations make of a source of one function, by its changed lines."""
     found = set()
-    for one in mutations_of("raft/x.py", source.encode()):
+    for one in mutations_of("quorum/raft/x.py", source.encode()):
         old, new = source.splitlines(), one.apply(source.encode()).decode().splitlines()
         assert len(old) >= len(new) and old != new
         found.add("; ".join(line.strip() for line in new if line not in old))
@@ -71,7 +71,7 @@ def test_each_operator_bound_and_statement_is_changed(line: str, expected: set[s
 
 def test_a_return_that_ends_the_function_anyway_is_not_dropped_and_an_early_one_is() -> None:
     assert changed("def g(a):\n    if a:\n        f()\n        return\n") == {"if True:", "if False:", "pass"}
-    assert len(mutations_of("raft/x.py", b"def g(a):\n    if a:\n        return\n    f()\n")) == 4
+    assert len(mutations_of("quorum/raft/x.py", b"def g(a):\n    if a:\n        return\n    f()\n")) == 4
 
 
 def test_a_default_is_a_bound_too() -> None:
@@ -88,8 +88,8 @@ def test_positions_are_right_behind_letters_of_several_bytes_and_over_several_li
 
 def test_a_mutation_keeps_its_name_while_lines_move() -> None:
     text = "def g(a):\n    f(a < 1, a < 2)\n"
-    first = mutations_of("raft/x.py", text.encode())
-    moved = mutations_of("raft/x.py", f"import os\n\n\n{text}".encode())
+    first = mutations_of("quorum/raft/x.py", text.encode())
+    moved = mutations_of("quorum/raft/x.py", f"import os\n\n\n{text}".encode())
     assert [one.key for one in first] == [one.key for one in moved]
     assert [one.line + 3 for one in first] == [one.line for one in moved]
     assert len({one.id for one in first}) == len(first)
@@ -109,22 +109,23 @@ def test_every_mutation_of_the_two_packages_is_a_program_and_has_a_name_of_its_o
     assert len(ids) > 5_000
 
 
-def mutations_for(count: int, module: str = "raft/x.py") -> list[Mutation]:
+def mutations_for(count: int, module: str = "quorum/raft/x.py") -> list[Mutation]:
     return [Mutation(Key(module, "g", "line", f"change {number}"), number, 0, 0, b"") for number in range(count)]
 
 
 def test_a_sample_takes_of_every_module_and_a_larger_one_holds_the_smaller() -> None:
-    mutations = {"raft/a.py": mutations_for(300, "raft/a.py"), "raft/b.py": mutations_for(3, "raft/b.py"), "raft/c.py": []}
+    a, b, empty = "quorum/raft/a.py", "quorum/raft/b.py", "quorum/raft/c.py"
+    mutations = {a: mutations_for(300, a), b: mutations_for(3, b), empty: []}
     small, large = sample(mutations, 30, 1), sample(mutations, 90, 1)
     assert 25 <= len(small) <= 35 and 85 <= len(large) <= 95
     assert {one.id for one in small} < {one.id for one in large}
-    assert {one.key.module for one in small} == {"raft/a.py", "raft/b.py"}
+    assert {one.key.module for one in small} == {a, b}
     assert {one.id for one in sample(mutations, 30, 2)} != {one.id for one in small}
 
 
 def test_the_tests_of_the_function_are_asked_and_its_last_killer_first() -> None:
     own, far, other = "tests/quorum/raft/test_x.py::a", "tests/quorum/raft/test_far.py::b", "tests/quorum/raft/test_far.py::c"
-    known = Recording({other: 0.1, far: 0.2, own: 5.0, "seed:1": 1.0}, {("raft/x.py", "g"): [far]})
+    known = Recording({other: 0.1, far: 0.2, own: 5.0, "seed:1": 1.0}, {("quorum/raft/x.py", "g"): [far]})
     one = mutations_for(1)[0]
     first, rest = stages(one, known, None)
     assert (list(first), list(rest)) == ([own, far], ["seed:1"])
@@ -140,14 +141,14 @@ def report(killed: int, survived: int, *, equivalent: int = 0, listed_but_killed
     verdicts = ["killed"] * killed + ["survived"] * (survived + equivalent)
     reasons = {one.id: "never asked" for one in mutations[killed + survived :] + mutations[:listed_but_killed]}
     results = {one.id: result(one.id, verdict) for one, verdict in zip(mutations, verdicts, strict=True)}
-    return Report(mutations, results, reasons, {"raft/x.py": b"line\n"})
+    return Report(mutations, results, reasons, {"quorum/raft/x.py": b"line\n"})
 
 
 def test_ninety_five_of_a_hundred_that_mean_something_are_enough() -> None:
     assert report(95, 5).is_good and not report(94, 6).is_good
     assert report(95, 5, equivalent=50).is_good and not report(94, 6, equivalent=50).is_good
     assert "95.0% of 100 mutations" in report(95, 5, equivalent=50).text()
-    assert "metashell/raft/x.py:95" in report(95, 5).text()
+    assert "metashell/quorum/raft/x.py:95" in report(95, 5).text()
 
 
 def test_an_equivalent_that_is_killed_is_none() -> None:
@@ -158,11 +159,11 @@ def test_an_equivalent_that_is_killed_is_none() -> None:
 
 def test_a_list_says_where_it_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "equivalent.tsv"
-    path.write_text("# a comment\nraft/x.py\tg\tline\tdropped\tno reason why not\n")
+    path.write_text("# a comment\nquorum/raft/x.py\tg\tline\tdropped\tno reason why not\n")
     lines = listed.read(path)
     assert listed.stale(path, lines, {lines[0].key}) == []
-    assert listed.stale(path, lines, set()) == ["equivalent.tsv:2: raft/x.py has no such mutation any more"]
-    for text, message in [("raft/x.py\tg\tline\tdropped\t\n", "1: not five"), ("a\tb\tc\td\te\n" * 2, "2: stands in line 1")]:
+    assert listed.stale(path, lines, set()) == ["equivalent.tsv:2: quorum/raft/x.py has no such mutation any more"]
+    for text, message in [("quorum/raft/x.py\tg\tline\tdropped\t\n", "1: not five"), ("a\tb\tc\td\te\n" * 2, "2: stands in line 1")]:
         path.write_text(text)
         with pytest.raises(UsageError, match=message):
             listed.read(path)
@@ -195,7 +196,7 @@ def test_a_stored_result_holds_until_what_it_hangs_on_changes(tmp_path: Path) ->
 
 
 LOOP = Key("quorum/raft/roles.py", "Tally.is_won", "return self.granted >= self.majority", "a loop without end")
-FILE = "tests/quorum/raft/test_votes.py"
+FILE = "tests/quorum/raft/test_elections.py"
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +215,7 @@ def warm(copy: Path):
 
 
 def roles(old: bytes = b"", new: bytes = b"") -> tuple[Mutation, bytes]:
-    source = (ROOT / "metashell" / "raft" / "roles.py").read_bytes()
+    source = (ROOT / "metashell" / "quorum" / "raft" / "roles.py").read_bytes()
     assert old in source
     return Mutation(LOOP, 1, 0, 0, b""), source.replace(old, new, 1)
 
@@ -268,10 +269,10 @@ def test_a_seed_of_the_simulation_judges_too(warm: Warm) -> None:
 
 @pytest.mark.slow
 def test_what_is_no_module_and_no_mutation_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert mutation.main(["--module", "raft/nothing.py"]) == 2
+    assert mutation.main(["--module", "quorum/raft/nothing.py"]) == 2
     assert mutation.main(["--one", "nothing"]) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "mutation: raft/nothing.py: no module of raft/ or log/, such as quorum/raft/elections.py",
+        "mutation: quorum/raft/nothing.py: no module of quorum/raft or disk, such as quorum/raft/elections.py",
         "mutation: nothing: no mutation of this name; --list --all prints them",
     ]
 

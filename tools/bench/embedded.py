@@ -2,7 +2,7 @@
 
     python -m tools.bench.embedded [RUNS]       runs of each (5)
 
-Embedded: three controllers in a fresh interpreter that has imported metashell.quorum.embedded and what it starts, formatted, fsync on. Times
+Embedded: three controllers in a fresh interpreter that has imported metashell.quorum.embedded and all it starts; formatted, fsync on. Times
 count from `start()`: until one is the active controller, and until CreateTopics is answered. The second quorum of the same process, whose
 message classes are made already, is the second line. A real broker or a fake one is no part of it: the answer is that there is none.
 

@@ -72,10 +72,11 @@ def phases() -> None:
 
 
 def print_phases() -> None:
+    from metashell.common.options import ANSWER_FORMS
     from metashell.metadata.checks import judge
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.local import ReportDatabase, run_local
-    from metashell.tables.reports.output import FORMS, answer_parts
+    from metashell.tables.reports.output import answer_parts
 
     log = str(log_of(RECORDS))
     ask = ReportDatabase.ask
@@ -93,7 +94,7 @@ def print_phases() -> None:
     started = time.perf_counter()
     found = run_local(list(REPORTS.values()), [log])
     print(f"{'reading':<40} {time.perf_counter() - started - spent:7.2f} s wall")
-    for form in FORMS:
+    for form in ANSWER_FORMS:
         with phase(f"answers as {form}"):
             for name, answer in found.tables.items():
                 for _ in answer_parts(REPORTS[name], answer, form, sources=log):

@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md and README.md, from what the benches print: `python -m tools.bench.table` runs them and writes both.
+"""The table of docs/speed.md, from what the benches print: `python -m tools.bench.table` runs them and writes it.
 
     python -m tools.bench.table [BENCH...]        only the rows of these benches; the others stay as they are
     python -m tools.bench.table --from FILE...    no run: the output of benches that was kept in files
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tools.generated import ROOT
 
-PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
+PAGE = ROOT / "docs" / "speed.md"
 BEGIN, END = "<!-- rows: python -m tools.bench.table -->\n", "<!-- end of rows -->\n"
 PAIR = re.compile(
     r"^(?P<what>.+?)\s+(?P<wall>[\d.]+) s\s+(?P<cpu>[\d.]+) s cpu\s+(?P<mib>\d+) MiB(?: first byte (?P<first>[\d.]+) s)?"
@@ -40,22 +40,21 @@ class Row(NamedTuple):
     line: str
     shown: str
     pattern: str = ""
-    in_readme: bool = False
 
 
 ROWS = (
-    Row("startup", "kafka-shell --snapshot FILE ls /", "`kafka-shell ... ls /` of a small file", in_readme=True),
+    Row("startup", "kafka-shell --snapshot FILE ls /", "`kafka-shell ... ls /` of a small file"),
     Row("startup", "kafka-shell ... cat LEAF", "`kafka-shell ... cat` of a small file"),
     Row("startup", "dump-log FILE", "`dump-log` of a small file"),
     Row("startup", "kafka-dump-log --files FILE", "`kafka-dump-log` of a small file"),
-    Row("dump_log", "JSON lines 1000000", "`dump-log` of 1 million records to a file, JSON lines", in_readme=True),
+    Row("dump_log", "JSON lines 1000000", "`dump-log` of 1 million records to a file, JSON lines"),
     Row("dump_log", "Kafka's text 1000000", "`kafka-dump-log` of the same, Kafka's text"),
-    Row("shell", "cat of one broker", "`cat` of a broker, 1 million partitions in 100 000 topics", in_readme=True),
+    Row("shell", "cat of one broker", "`cat` of a broker, 1 million partitions in 100 000 topics"),
     Row("shell", "ls -l", "`ls -l` of those topics, first line"),
     Row("live", "attach to", "attach to a live quorum of 100 000 partitions and answer"),
     Row("live", "follow, a quiet quorum", "follow it while nothing happens", r"(?P<ours>[\d.]+ % of one core)"),
-    Row("storage", "kafka-storage format", "`kafka-storage format`", in_readme=True),
-    Row("admin", "kafka-cluster cluster-id -C", "`kafka-cluster cluster-id` of a live cluster", in_readme=True),
+    Row("storage", "kafka-storage format", "`kafka-storage format`"),
+    Row("admin", "kafka-cluster cluster-id -C", "`kafka-cluster cluster-id` of a live cluster"),
     Row("admin", "kafka-metadata-quorum -b B describe --replication", "`kafka-metadata-quorum describe --replication`, by way of a broker"),
     Row("admin", "kafka-metadata-quorum -C C describe --replication", "the same from the controllers"),
     Row("admin", "kafka-features -C C disable", "`kafka-features disable --dry-run`"),
@@ -66,7 +65,7 @@ ROWS = (
     Row("verify", "log of 1 000 000 records", "`metashell verify` of 1 million records"),
     Row("verify", "digest of", "`metashell verify --digest`, 1 million partitions"),
     Row("columns", "export of 10000000 records", "`metashell export` of 10 million records to Parquet", r"(?P<ours>[\d.]+ s) by two"),
-    Row("embedded", "a controller, first answer", "`metashell server`: start to first answer, memory when idle", in_readme=True),
+    Row("embedded", "a controller, first answer", "`metashell server`: start to first answer, memory when idle"),
     Row("embedded", "first quorum", "a quorum of three in one process, until it answers", r"answered after (?P<ours>median [\d.]+ ms)"),
     Row("quorum", "failover, three of ours", "a new leader after the old one was killed", r"(?P<ours>median [\d.]+ s)"),
     Row(
@@ -74,7 +73,6 @@ ROWS = (
         "CreateTopics one at a time, linger default",
         "topics created one at a time, over sockets, with fsync",
         RATE,
-        in_readme=True,
     ),
     Row("server", "CreateTopics one at a time, linger 0", "the same with `controller.quorum.append.linger.ms=0`", RATE),
     Row("server", "CreateTopics 32 in flight", "topics created by 32 clients at once", RATE),
@@ -171,7 +169,6 @@ def main() -> int:
         name, _, output = part.partition("\n")
         rows.update(made(output, name.strip()))
     write(PAGE, rows, [row.shown for row in ROWS])
-    write(README, rows, [row.shown for row in ROWS if row.in_readme])
     note_conditions(outputs)
     return 0
 

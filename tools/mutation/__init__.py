@@ -1,4 +1,4 @@
-"""Mutation runs over `metashell/raft` and `metashell/log`: does a test fail when a line there is wrong?
+"""Mutation runs over `metashell/quorum/raft` and `metashell/disk`: does a test fail when a line there is wrong?
 
 `python -m tools.mutation` makes one-line changes (an operator swapped, a bound moved by one, a statement dropped) and runs tests and
 seeds of the simulation until one fails. A change that nothing finds is a survivor: either a test is missing, or the change makes no

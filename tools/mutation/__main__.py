@@ -1,4 +1,4 @@
-"""Changes raft/ and log/ line by line and runs tests and simulation until one fails: `python -m tools.mutation --count 300`.
+"""Changes quorum/raft and disk line by line and runs tests and simulation until one fails: `python -m tools.mutation --count 300`.
 
 Status 0: at least 95 % of the mutations that are not listed as equivalent were found, and the list is right. 1: otherwise. 2: no answer.
 """
@@ -120,7 +120,7 @@ def read_sources(modules: Sequence[str] | None) -> dict[str, bytes]:
     known = module_paths()
     for module in modules or ():
         if module not in known:
-            raise UsageError(f"{module}: no module of raft/ or log/, such as quorum/raft/elections.py")
+            raise UsageError(f"{module}: no module of quorum/raft or disk, such as quorum/raft/elections.py")
     return {module: (ROOT / "metashell" / module).read_bytes() for module in modules or known}
 
 

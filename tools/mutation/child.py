@@ -1,4 +1,4 @@
-"""What runs in a fork of the warm process: the tests of one mutation, with the changed source in the place of the module.
+"""Runs in a fork of the warm process: the tests of one mutation, with the changed source in place of the module.
 
 It tells how far it is as lines of JSON: `["start", TEST]`, `["fail", TEST, REASON]`, `["entered", TEST, SECONDS, FUNCTIONS]` while
 recording, `["missing", TEST]` of one that is not there, and `["end"]`. A test is named by its id, or all tests of a file by the path.
@@ -21,7 +21,7 @@ from typing import Any
 
 MEMORY_BYTES = 3 << 30
 POOL = ("tests/quorum/raft", "tests/disk", "tests/transcripts", "tests/simulation")
-"""The tests that judge: what checks raft and log by itself, without sockets, clocks and real servers."""
+"""The tests that judge: what checks raft and disk by itself, without sockets, clocks and real servers."""
 LEFT_OUT = ("tests/disk/test_against_kafka.py", "tests/disk/test_against_storage_tool.py", "tests/disk/test_properties_against_java.py")
 SEED = "seed:"
 """`seed:12` is a test too: the simulation with seed 12."""
@@ -52,7 +52,7 @@ def main(job: dict[str, Any], out: int) -> None:
 
 
 def silence(output: str | None) -> None:
-    """What the tests print goes to a file, or nowhere."""
+    """Send the output of the tests to a file, or nowhere."""
     target = os.open(output or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

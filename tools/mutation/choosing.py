@@ -1,4 +1,4 @@
-"""The order in which tests look at a mutation: who killed it last, the tests of its module, then all others that enter its function."""
+"""The order of the tests for a mutation: the one that killed it last, the tests of its module, then all others that enter its function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stages(mutation: Mutation, recording: Recording, killer: str | None) -> list
     if not tests:
         # Constants alone: nothing of it is entered, and any test of the package may notice.
         tests = [test for test in recording.seconds if test.startswith(f"tests/{PurePosixPath(module).parent}/")]
-    if module.startswith("raft/"):
+    if module.startswith("quorum/raft/"):
         tests = [*tests, *(test for test in recording.seconds if test.startswith(SEED))]
     near = [test for test in recording.seconds if is_own(test, module)]
     tests = sorted({*tests, *near}, key=lambda test: (test != killer, not is_own(test, module), recording.seconds[test]))

@@ -1,4 +1,4 @@
-"""The committed lists of mutations: those that mean nothing, with the reason, and the sample of `make test`, with its tests."""
+"""The committed lists of mutations: those that change no behaviour, with the reason, and the sample of `make test`, with its tests."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from tools.mutation.operators import edits_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("raft", "log")
+PACKAGES = ("quorum/raft", "disk")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What names a mutation: `module` as `quorum/raft/elections.py`, `text` the stripped line, `change` with its number where there are several."""
+    """The name of a mutation: `module` as `quorum/raft/elections.py`, `text` the stripped line, `change` numbered if there are several."""
 
     module: str
     function: str

@@ -32,7 +32,7 @@ class Recording:
 
 
 class Stored:
-    """What earlier runs noted: `tests` of the files that are as they were then; `places` are those that have to run again."""
+    """The notes of earlier runs: `tests` of files that have not changed since; `places` have to run again."""
 
     def __init__(self, path: Path, sources: str) -> None:
         self.path = path
@@ -76,7 +76,7 @@ def test_files() -> list[Path]:
 
 
 def support_digest() -> str:
-    """What the files of tests share: helpers, transcripts, stored results."""
+    """The files that tests share: helpers, transcripts, stored results."""
     paths = (path for path in (ROOT / "tests").rglob("*") if path.is_file() and path.suffix != ".pyc" and not path.is_relative_to(GOLDEN))
     return digest(path for path in paths if not (path.suffix == ".py" and path.name.startswith("test_")))
 

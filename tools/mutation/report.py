@@ -1,4 +1,4 @@
-"""What a run came to: a table by module, each survivor with its change, and whether that is good enough."""
+"""The report of a run: a table by module, each survivor with its change, and whether the share of kills is high enough."""
 
 from __future__ import annotations
 

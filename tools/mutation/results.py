@@ -54,7 +54,7 @@ class Results:
                 self.killers[result.id] = result.test
 
     def valid(self, id: str) -> Result | None:
-        """What an earlier run found, if it would find the same today."""
+        """The result of an earlier run, if today's sources and tests would give the same."""
         result = self.last.get(id)
         if self.is_fresh or result is None or result.sources != self.sources:
             return None

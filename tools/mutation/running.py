@@ -23,7 +23,7 @@ from tools.mutation.results import KILLS, Result, Results
 CACHE = ROOT / ".cache" / "mutation"
 RECORD_SECONDS = 1800.0
 PATIENCE_SECONDS = 15.0
-"""What each test may take beyond a multiple of its time on the sound code before it counts as hanging."""
+"""The seconds that a test may take beyond a multiple of its time on the sound code before it counts as hanging."""
 
 
 class Warm:
@@ -75,7 +75,7 @@ def warm_process(copy: Path) -> Iterator[Warm]:
 
 
 def recorded(copy: Path, modules: Sequence[str], sources: str) -> Recording:
-    """What the tests enter, as stored; what changed since is run again."""
+    """The functions that each test enters, as stored; tests that changed since run again."""
     stored = recording.Stored(CACHE / "recording.json", sources)
     if stored.places:
         with warm_process(copy) as warm:

@@ -56,9 +56,9 @@ def _of_records(release: Facts) -> Iterator[str]:
             continue
         message = parse_schema(release.messages[name].text)
         if message.key is not None and message.key not in METADATA_TYPES:
-            yield f"{record}: since which release (_RECORD_TYPES_SINCE, codec/releases.py), and which paths it touches (metadata/history/touched.py)"
+            yield f"{record}: since which release (_RECORD_TYPES_SINCE, codec/releases.py), and its paths (metadata/history/touched.py)"
         if record not in _ROUTES and record not in _LOG_ONLY:
-            yield f"{record}: what it does to an image (_ROUTES of metadata/image/image.py), and who writes it into a snapshot (metadata/image/writer.py)"
+            yield f"{record}: what it does to an image (_ROUTES of metadata/image/image.py), and its writer (metadata/image/writer.py)"
         newest = message.versions.high
         if len(since.get(snake_case(record.removesuffix("Record")), ())) <= newest:
             yield f"{record} version {newest}: its first level, what it holds (tables.tsv, fields.tsv of columns/meanings)"
@@ -112,7 +112,7 @@ def _of_difference(one: Difference, release: Facts) -> Iterator[str]:
             yield f"{name}: who reads and who writes it"
     elif one.area == "apis":
         told = "gone" if one.new is None else one.new[0]
-        yield f"api {one.name} ({told}): its row in quorum/controller/authorizer.py, and its route (quorum/controller/controller.py) or who else answers it"
+        yield f"api {one.name} ({told}): its row in quorum/controller/authorizer.py, and its route (controller.py beside it) or another"
     elif one.area == "settings" and one.old is not None and one.new is not None and one.old[0] != one.new[0]:
         yield f"setting {one.name}: its type, default or check changed"
     elif one.area == "help":

@@ -93,17 +93,17 @@ def _add_help(facts: Facts, release: Facts) -> None:
         if tool not in VOICES or name == "dump-log":
             facts.help[name] = release.help[name]
             continue
-        module = scripts[_NAMES.get(tool, f"kafka-{tool}")].partition(":")[0]
+        script = scripts[_NAMES.get(tool, f"kafka-{tool}")]
         if name == DUMP_LOG_OPTIONS:
-            facts.help[name] = option_names(_our_help(module))
+            facts.help[name] = option_names(_our_help(script))
             continue
-        facts.help[name] = _our_help(module, *command)
+        facts.help[name] = _our_help(script, *command)
         if not command:
             # A command of ours that the release does not have is a difference too.
             for extra in set(subcommands(facts.help[name])) - {one.partition(" ")[2] for one in release.help}:
                 facts.help[f"{tool} {extra}"] = "a command of ours\n"
 
 
-def _our_help(module: str, *command: str) -> str:
-    done = run_process(module, [*command, "--help"], cwd=ROOT)
+def _our_help(script: str, *command: str) -> str:
+    done = run_process(script, [*command, "--help"], cwd=ROOT)
     return done.stdout.decode() or done.stderr

@@ -55,7 +55,8 @@ def _write_message(one: Difference, release: Facts) -> str:
 def _write_errors(found: list[Difference], release: Facts) -> Iterator[str]:
     if not found:
         return
-    codes, words = (_CODEC / name for name in ("error_codes.py", "error_messages.py"))
+    path = _CODEC / "error_codes.py"
+    source = path.read_text(encoding="utf-8")
     texts = dict(MESSAGES)
     for one in found:
         if one.new is None:
@@ -63,15 +64,14 @@ def _write_errors(found: list[Difference], release: Facts) -> Iterator[str]:
             continue
         name, _, texts[int(one.name)] = release.errors[one.name].partition(": ")
         if one.old is None:
-            source = codes.read_text(encoding="utf-8")
             end = [line.end() for line in re.finditer(r"^[A-Z_]+: Final = -?\d+\n", source, re.MULTILINE)][-1]
-            codes.write_text(f"{source[:end]}{name}: Final = {one.name}\n{source[end:]}", encoding="utf-8")
+            source = f"{source[:end]}{name}: Final = {one.name}\n{source[end:]}"
         yield f"wrote error {one.name} {name}"
-    head, table, _ = words.read_text(encoding="utf-8").partition("MESSAGES: Final = {\n")
-    words.write_text(f"{head}{table}{''.join(_entry(code, texts[code]) for code in sorted(texts))}}}\n", encoding="utf-8")
-    for path in (codes, words):
-        head, quotes, rest = path.read_text(encoding="utf-8").partition("\n\nfrom ")
-        path.write_text(_RELEASE.sub(release.source, head) + quotes + rest, encoding="utf-8")
+    head, opening, rest = source.partition("MESSAGES: Final = {\n")
+    _, closing, rest = rest.partition("\n}\n")
+    source = f"{head}{opening}{''.join(_entry(code, texts[code]) for code in sorted(texts)).rstrip()}{closing}{rest}"
+    docstring, end, rest = source.partition("\n\nfrom ")
+    path.write_text(_RELEASE.sub(release.source, docstring) + end + rest, encoding="utf-8")
 
 
 def _entry(code: int, text: str) -> str:
@@ -84,7 +84,7 @@ def _entry(code: int, text: str) -> str:
 
 
 def _write_levels(found: list[Difference]) -> Iterator[str]:
-    path = _CODEC / "metadata_version.py"
+    path = _CODEC / "releases.py"
     source = path.read_text(encoding="utf-8")
     names = {one.name: [None if side is None else _level_name(side[0]) for side in (one.old, one.new)] for one in found}
     for level, (before, name) in names.items():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.cli.admin.protocol import Kind, Node, right_for
+from metashell.cli.admin.session import Session
 from metashell.net.client import Client
 from metashell.net.security import PLAINTEXT
 
@@ -108,7 +109,6 @@ class Admin:
 
     def _run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
         async def with_session(client: AsyncClient) -> T:
-            from metashell.cli.admin.session import Session
 
             if self._session is None:
                 self._session = Session(self.kind, client, self._timeout_s, leaderless_s=self._leaderless_s, has_sasl=self._has_sasl)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from metashell.cli.admin.protocol import AdminError
+from metashell.cli.admin.protocol import AdminError, Kind
 from metashell.codec import messages
 from metashell.codec.codes import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import NONE
@@ -209,7 +209,6 @@ def _entries(changes: Iterable[Change]) -> tuple[Any, ...]:
 
 def _ask_each(admin: Admin, resources: Sequence[Resource], request: Any) -> Iterable[tuple[list[Resource], Any]]:
     """Resources with the answer of the node that they were sent to, or the error in its place."""
-    from metashell.cli.admin.protocol import Kind
 
     by_node: dict[int | None, list[Resource]] = defaultdict(list)
     for resource in resources:

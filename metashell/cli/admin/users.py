@@ -10,6 +10,7 @@ credentials; controllers take changes of them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import urandom
@@ -27,6 +28,7 @@ from metashell.codec.codes import (
     code_of,
 )
 from metashell.codec.error_codes import NONE, RESOURCE_NOT_FOUND
+from metashell.net.sasl import HASHES, SALT_SIZE
 
 if TYPE_CHECKING:
     from metashell.cli.admin.client import Admin
@@ -340,9 +342,6 @@ def describe_scram(admin: Admin, users: Sequence[str] = ()) -> tuple[list[ScramU
 
 def set_scram(admin: Admin, credential: ScramUser, password: str) -> None:
     """Make or replace a credential, with a new salt. Errors: AdminError."""
-    import hashlib
-
-    from metashell.net.sasl import HASHES, SALT_SIZE
 
     salt = urandom(SALT_SIZE)
     raw = password.encode("utf-8", "surrogateescape")

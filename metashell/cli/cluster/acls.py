@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+from itertools import product
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
-from metashell.common.options import Option, choice, flag
+from metashell.codec.codes import ACL_OPERATIONS
+from metashell.codec.releases import ACL_RANGES_LEVEL, METADATA_VERSION, metadata_version_name
+from metashell.codec.validation import ANY_HOST, is_range, parse_host_range, topic_name_fault
+from metashell.common.errors import UsageError
+from metashell.common.forms import counted
+from metashell.common.options import Option, choice, flag, one_of
+from metashell.net.addresses import host_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -193,10 +201,6 @@ def _add(work: Work) -> None:
 
 def _note_hosts(work: Work) -> None:
     """Name hosts that no connection has: Kafka compares the text of its address, and ranges of them from 4.4-IV1 on."""
-    from ipaddress import ip_address
-
-    from metashell.codec.validation import ANY_HOST, is_range
-    from metashell.net.addresses import host_text
 
     ranges = [host for host in work.values.host if is_range(host)]
     if ranges:
@@ -215,8 +219,6 @@ def _note_hosts(work: Work) -> None:
 
 def _note_ranges(work: Work, ranges: Sequence[str]) -> None:
     from metashell.cli.admin.cluster import describe_features
-    from metashell.codec.releases import ACL_RANGES_LEVEL, METADATA_VERSION, metadata_version_name
-    from metashell.codec.validation import parse_host_range
 
     level = next((one.level for one in describe_features(work.admin).features if one.name == METADATA_VERSION), 0)
     for host in ranges:
@@ -241,7 +243,6 @@ def _show_dry(work: Work, entries: Sequence[AclEntry]) -> None:
 
 def _remove(work: Work) -> None:
     from metashell.cli.admin.users import delete_acls, filter_for
-    from metashell.common.errors import UsageError
 
     if not (_is_chosen(work.values) or work.values.all):
         raise UsageError("name what to remove (--topic, --principal ...), or give --all", "--all")
@@ -267,7 +268,6 @@ def _remove(work: Work) -> None:
 
 
 def _counted(entries: Sequence[AclEntry]) -> str:
-    from metashell.common.forms import counted
 
     return counted(len(entries), "ACL")
 
@@ -282,7 +282,6 @@ def _chunks(entries: Sequence[AclEntry]) -> Iterator[Sequence[AclEntry]]:
 
 def _filters(values: SimpleNamespace) -> Iterator[AclFilter]:
     """A filter for each combination of what was chosen."""
-    from itertools import product
 
     from metashell.cli.admin.users import ANY, AclFilter
 
@@ -308,10 +307,8 @@ def _is_chosen(values: SimpleNamespace) -> bool:
 
 def _entries(values: SimpleNamespace) -> list[AclEntry]:
     """The entries that an addition names. Errors: UsageError for what is missing."""
-    from itertools import product
 
     from metashell.cli.admin.users import AclEntry
-    from metashell.common.errors import UsageError
 
     resources = list(_resources(values))
     if not resources:
@@ -333,8 +330,6 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
 
 def _check_names(values: SimpleNamespace) -> None:
     """Errors: UsageError for half of what a client needs, and for names that fit nothing: there are no wildcards but `*` alone."""
-    from metashell.codec.validation import topic_name_fault
-    from metashell.common.errors import UsageError
 
     if values.producer and not values.topic:
         raise UsageError("--producer needs --topic", "--producer")
@@ -356,7 +351,6 @@ def _check_names(values: SimpleNamespace) -> None:
 def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:
     """The operations that are meant of one kind of resource. Errors: UsageError for none, and for one that it does not have."""
     from metashell.cli.admin.users import OPERATIONS
-    from metashell.common.errors import UsageError
 
     found = list(_operations(values))
     for operation in found:
@@ -380,7 +374,6 @@ def _resources(values: SimpleNamespace) -> Iterator[tuple[str, str]]:
 
 def _principal(text: str) -> str:
     """`User:alice` for `alice`; a type is kept. Errors: UsageError without a name."""
-    from metashell.common.errors import UsageError
 
     if not text or text.endswith(":"):
         raise UsageError(f"{text!r}: a principal is User:NAME, or NAME alone", text)
@@ -390,8 +383,6 @@ def _principal(text: str) -> str:
 def _operations(values: SimpleNamespace) -> list[str]:
     """Kafka's words for operations, which may be written as `describe-configs` or `DescribeConfigs` too. Errors: UsageError."""
     from metashell.cli.admin.users import words_of
-    from metashell.codec.codes import ACL_OPERATIONS
-    from metashell.common.options import one_of
 
     known = {_plain(word): word for word in words_of(ACL_OPERATIONS)}
     return [known.get(_plain(word)) or one_of(word, list(known.values())) for word in _words(values.operation)]

@@ -6,10 +6,33 @@ does not know is never taken for a value: replicas have no directory that could 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
+from immutables import Map
+
+from metashell.cli.admin.cluster import describe_cluster, describe_log_dirs, describe_quorum_answer
+from metashell.cli.admin.configs import Resource, describe_configs
+from metashell.cli.admin.protocol import AdminError
+from metashell.cli.admin.reassign import list_reassignments
+from metashell.cli.admin.topics import OPEN_MAX_MS, PARTITIONS_MAX, describe_topics, list_topics, long_transactions, unseen_topics
+from metashell.cli.connection import open_admin
+from metashell.codec.codes import DESCRIBE_CLUSTER, TOPIC_RESOURCE
+from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
 from metashell.common.errors import MetashellError
+from metashell.common.values import MIGRATING_DIRECTORY, ZERO_UUID
+from metashell.metadata.checks import Facts, Health
+from metashell.metadata.checks.facts import BrokerAnswers, BrokerDirectory, HangingTransaction, Probe, QuorumAnswers
+from metashell.metadata.checks.partitions import MIN_ISR
+from metashell.metadata.checks.rules.live_quorum import is_settled, looked_twice
+from metashell.metadata.image import EMPTY_IMAGE, TopicImage
+from metashell.metadata.image.cluster import BrokerRegistration, ClusterImage, FeaturesImage, Listener
+from metashell.metadata.image.partitions import PartitionRegistration
+from metashell.metadata.image.provenance import Voter, VoterEndpoint, VoterSet
+from metashell.metadata.image.topics import TopicsImage
+from metashell.net.addresses import ConnectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,10 +100,6 @@ class BrokersView:
 
 def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     """All that brokers tell. Errors: MetashellError where none of them answers."""
-    from types import SimpleNamespace
-
-    from metashell.cli.connection import open_admin
-    from metashell.metadata.checks import Facts
 
     with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
         admin.nodes()
@@ -108,12 +127,7 @@ def view_of(
     `quick` asks what brokers hand on to a controller; `whole`: also min.insync.replicas of topics that are sound.
     Errors: MetashellError where no broker answers.
     """
-    from metashell.cli.admin.cluster import describe_cluster
-    from metashell.cli.admin.reassign import list_reassignments
     from metashell.cli.admin.session import FENCED_FROM
-    from metashell.cli.admin.topics import describe_topics, list_topics, unseen_topics
-    from metashell.codec.codes import DESCRIBE_CLUSTER
-    from metashell.metadata.checks import Health
 
     names_fenced = admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
     nodes = describe_cluster(admin, fenced=names_fenced).nodes
@@ -147,9 +161,6 @@ def view_of(
 
 def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
     """min.insync.replicas in force for each topic, where the cluster tells it, and why it does not elsewhere."""
-    from metashell.cli.admin.configs import Resource, describe_configs
-    from metashell.codec.codes import TOPIC_RESOURCE
-    from metashell.metadata.checks.partitions import MIN_ISR
 
     found: dict[str, int] = {}
     refused: dict[str, None] = {}
@@ -165,16 +176,7 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
 
 def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
     """The quorum as brokers are told of it; why they are not, where they are not. Where something is amiss it looks twice."""
-    import time
-    from dataclasses import replace
-    from types import SimpleNamespace
 
-    from metashell.cli.admin.cluster import describe_quorum_answer
-    from metashell.cli.admin.protocol import AdminError
-    from metashell.cli.connection import open_admin
-    from metashell.metadata.checks.facts import Probe, QuorumAnswers
-    from metashell.metadata.checks.rules.live_quorum import is_settled, looked_twice
-    from metashell.net.addresses import ConnectError
     from metashell.quorum.observer.probes import described
 
     timed = SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})
@@ -211,14 +213,6 @@ def _image(
     *,
     names_fenced: bool,
 ) -> MetadataImage:
-    from immutables import Map
-
-    from metashell.codec.codes import TOPIC_RESOURCE
-    from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
-    from metashell.metadata.checks.partitions import MIN_ISR
-    from metashell.metadata.image import EMPTY_IMAGE
-    from metashell.metadata.image.cluster import ClusterImage, FeaturesImage
-    from metashell.metadata.image.topics import TopicsImage
 
     brokers = {node.id: _registration(node) for node in nodes}
     if not names_fenced:
@@ -239,7 +233,6 @@ def _image(
 
 def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
     """The voters as the leader told brokers of them; None where they have no directories: then servers are configured with them."""
-    from metashell.metadata.image.provenance import Voter, VoterEndpoint, VoterSet
 
     voters = []
     for one in quorum.voters:
@@ -251,25 +244,17 @@ def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
 
 
 def _registration(node: Node) -> BrokerRegistration:
-    from metashell.metadata.image.cluster import Listener
 
     listener = Listener("advertised", node.address.host, node.address.port, 0)
     return _registration_of(node.id, is_fenced=node.is_fenced)._replace(rack=node.rack, listeners=(listener,))
 
 
 def _registration_of(id: int, *, is_fenced: bool) -> BrokerRegistration:
-    from metashell.common.values import ZERO_UUID
-    from metashell.metadata.image.cluster import BrokerRegistration
 
     return BrokerRegistration(id=id, epoch=-1, incarnation_id=ZERO_UUID, fenced=is_fenced)
 
 
 def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
-    from immutables import Map
-
-    from metashell.common.values import MIGRATING_DIRECTORY
-    from metashell.metadata.image import TopicImage
-    from metashell.metadata.image.partitions import PartitionRegistration
 
     def registration(partition: Partition) -> PartitionRegistration:
         move = moves.get((topic.name, partition.id))
@@ -294,9 +279,6 @@ def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
 
 def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
     """What each broker that is not fenced answers for itself: whether it does, its log directories, and transactions that hang."""
-    from metashell.cli.admin.cluster import describe_log_dirs
-    from metashell.cli.admin.protocol import AdminError
-    from metashell.metadata.checks.facts import BrokerAnswers, Probe
 
     active = {node.id: node for node in view.nodes if not node.is_fenced}
     found = []
@@ -317,10 +299,6 @@ def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
 
 def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTransaction, ...]]:
     """The transactions that have been open for too long, by the broker that leads their partition; nothing of brokers that do not say."""
-    import time
-
-    from metashell.cli.admin.topics import OPEN_MAX_MS, PARTITIONS_MAX, long_transactions
-    from metashell.metadata.checks.facts import HangingTransaction
 
     image = view.health.image
     active = {node.id for node in view.nodes if not node.is_fenced}
@@ -349,7 +327,6 @@ def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTra
 
 
 def _directory(told: LogDirectory) -> BrokerDirectory:
-    from metashell.metadata.checks.facts import BrokerDirectory
 
     return BrokerDirectory(
         told.path,

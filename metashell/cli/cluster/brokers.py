@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.protocol import AdminError, Kind
 from metashell.cli.cluster.noun_tool import Work, noun_tool
-from metashell.cli.connection import DRY_RUN, WATCH, YES, command, noun
+from metashell.cli.connection import DRY_RUN, WATCH, YES, cluster_of, command, noun
+from metashell.codec.codes import SECURITY_PROTOCOLS, code_name
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, INVALID_REQUEST
+from metashell.codec.releases import METADATA_VERSION, metadata_version_name
 from metashell.common import options
+from metashell.common.errors import MetashellError, PathError
+from metashell.common.forms import aligned, counted
 from metashell.common.options import Argument, CommandSpec, flag
+from metashell.common.values import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -130,9 +139,7 @@ def _broker_row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[
 
 def _describe_brokers(work: Work) -> None:
     from metashell.cli.admin.cluster import describe_log_dirs, load_of
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.cluster.cluster_view import all_topics, brokers
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 
     load = load_of(all_topics(work))
     found = {broker.id: broker for broker in brokers(work)}
@@ -152,7 +159,6 @@ def _describe_brokers(work: Work) -> None:
 
 
 def _directories(work: Work, id: int, told: Sequence[LogDirectory] | MetashellError) -> list[dict[str, object]] | None:
-    from metashell.common.errors import MetashellError
 
     if isinstance(told, MetashellError):
         work.miss(f"log directories of broker {id}: {told}")
@@ -177,8 +183,6 @@ def _known(size: int) -> int | None:
 
 def _registration(image: MetadataImage, id: int) -> dict[str, object]:
     """What only the metadata log has of a broker."""
-    from metashell.codec.codes import SECURITY_PROTOCOLS, code_name
-    from metashell.common.values import uuid_text
 
     broker = image.cluster.brokers.get(id)
     if broker is None:
@@ -196,7 +200,6 @@ def _registration(image: MetadataImage, id: int) -> dict[str, object]:
 
 
 def _broker_lines(row: Mapping[str, object]) -> Iterator[str]:
-    from metashell.common.forms import aligned
 
     shown = []
     for name, value in row.items():
@@ -206,8 +209,6 @@ def _broker_lines(row: Mapping[str, object]) -> Iterator[str]:
     yield from aligned(shown)
     directories = row.get("log_dirs")
     if isinstance(directories, list):
-        from metashell.common.forms import counted
-
         for one in directories:
             usable = "" if one["usable_bytes"] is None else f", {_size(one['usable_bytes'])} of {_size(one['total_bytes'])} free"
             state = one["error"] or f"{_size(one['size_bytes'])} in {counted(one['replicas'], 'replica')}{usable}"
@@ -236,13 +237,9 @@ def _size(size: int | None) -> str:
 
 
 def _unregister_brokers(work: Work) -> None:
-    from functools import partial
 
     from metashell.cli.admin.cluster import load_of, unregister_broker
-    from metashell.cli.admin.protocol import AdminError, Kind
     from metashell.cli.cluster.cluster_view import all_topics, brokers
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
-    from metashell.common.forms import counted
 
     ids = list(dict.fromkeys(work.values.ids))
     found = {broker.id: broker for broker in brokers(work)}
@@ -300,7 +297,6 @@ def _unregister_brokers(work: Work) -> None:
 def _failed(work: Work, error: AdminError, id: int) -> None:
     """A broker that was not unregistered; a controller has a verb of its own."""
     from metashell.cli.admin.cluster import describe_quorum
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED
 
     work.failed(error, type="broker", id=id)
     if error.code == BROKER_ID_NOT_REGISTERED:
@@ -337,9 +333,7 @@ def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:
 
 def _refuse_risen(work: Work, id: int) -> None:
     """A broker that came up while the question was open is left alone. Errors: AdminError."""
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.cluster.cluster_view import brokers
-    from metashell.codec.error_codes import INVALID_REQUEST
 
     if not work.values.force and any(broker.id == id and not broker.is_fenced for broker in brokers(work)):
         raise AdminError(INVALID_REQUEST, "it came up meanwhile", f"broker {id}")
@@ -357,7 +351,6 @@ _COUNTS = ("brokers", "brokers_fenced", "topics", "partitions", "offline", "unde
 
 def _show_cluster(work: Work) -> bool:
     from metashell.cli.cluster.live_facts import gather_live
-    from metashell.cli.connection import cluster_of
     from metashell.metadata.checks import judge
     from metashell.shell.health_text import cluster_size, finding_row, shown_of, summary_line, verdict_lines, verdict_row
 
@@ -383,9 +376,7 @@ def _show_cluster(work: Work) -> bool:
 
 def _on_disk(path: str) -> Facts:
     """What the directories at a path say of their cluster. Errors: MetashellError where they have no metadata."""
-    from dataclasses import replace
 
-    from metashell.common.errors import MetashellError, PathError
     from metashell.metadata.checks.facts import Identity
     from metashell.metadata.facts import gather_facts
 
@@ -400,7 +391,6 @@ def _on_disk(path: str) -> Facts:
 
 def _cluster_answer(work: Work, facts: Facts) -> dict[str, object]:
     """What there is, as one object; None for what nobody told."""
-    from metashell.codec.releases import METADATA_VERSION, metadata_version_name
     from metashell.metadata.checks.rules.live_quorum import may_fail, voters_of
 
     quorum, health = facts.quorum, facts.health
@@ -437,7 +427,6 @@ def _cluster_answer(work: Work, facts: Facts) -> dict[str, object]:
 
 
 def _cluster_lines(answer: Mapping[str, object]) -> Iterator[str]:
-    from metashell.common.forms import aligned
 
     rows = [
         ("cluster", str(answer["cluster_id"] or "not known")),

@@ -8,11 +8,14 @@ reached, or do not let an observer fetch, the command fails rather than say that
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
-from metashell.cli.admin.cluster import Broker
+from metashell.cli.admin.cluster import Broker, describe_cluster
 from metashell.cli.admin.protocol import AdminError
 from metashell.cli.admin.topics import Partition, Topic, describe_topics, list_topics, unseen_topics
+from metashell.cli.connection import cluster_of, open_admin
+from metashell.codec.codes import DESCRIBE_CLUSTER
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 if TYPE_CHECKING:
@@ -79,13 +82,11 @@ def brokers(work: Work) -> list[Broker]:
 def names_fenced(work: Work) -> bool:
     """Whether those that are asked know which brokers are fenced: brokers do since 4.0."""
     from metashell.cli.admin.session import FENCED_FROM
-    from metashell.codec.codes import DESCRIBE_CLUSTER
 
     return work.asks_controllers or work.admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
 
 
 def _nodes(work: Work) -> Iterable[Node]:
-    from metashell.cli.admin.cluster import describe_cluster
 
     is_whole = names_fenced(work)
     if not is_whole:
@@ -99,11 +100,9 @@ def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = F
     `whole`: min.insync.replicas also where it makes no difference to health. What brokers may not tell is said, and the status is 1.
     Errors: MetashellError.
     """
-    from types import SimpleNamespace
 
     from metashell.cli.cluster.broker_facts import QUICK_S, view_of
     from metashell.cli.cluster.live_facts import static_min_isr
-    from metashell.cli.connection import cluster_of, open_admin
     from metashell.metadata.checks import Health
 
     if work.asks_controllers:
@@ -158,7 +157,6 @@ def rehearse_steps(work: Work, steps: Sequence[Step]) -> Outcome:
 
 def refusals_of(outcome: Outcome) -> dict[int, AdminError]:
     """What was refused, by the place of the step."""
-    from metashell.cli.admin.protocol import AdminError
 
     return {
         number: AdminError(refusal.code, refusal.message, refusal.thing)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
-from metashell.common.options import Argument, Option, file_option, flag
+from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
+from metashell.codec.releases import NEWEST_RELEASE
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.options import Argument, Option, did_you_mean, file_option, flag
+from metashell.disk.properties import parse_properties, read_text_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +90,6 @@ EXPLAINED = (*COLUMNS, "documentation")
 
 def _get(work: Work) -> None:
     from metashell.cli.admin.configs import SOURCES, parse_resource
-    from metashell.common.errors import MetashellError
 
     values = work.values
     resources = list(dict.fromkeys(map(parse_resource, values.resources)))
@@ -126,13 +131,11 @@ def _get(work: Work) -> None:
 def _about(resource: Resource, error: MetashellError) -> MetashellError:
     """An error that names the resource, also where it came before the resource was asked about."""
     from metashell.cli.admin.protocol import AdminError
-    from metashell.common.errors import MetashellError
 
     return error if isinstance(error, AdminError) else MetashellError(f"{resource}: {error}")
 
 
 def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
-    from metashell.common.options import did_you_mean
 
     known = known_keys(resource)
     return "".join(dict.fromkeys(did_you_mean(key, known) for key in sorted(missing)))
@@ -157,7 +160,6 @@ def _described(
 ) -> dict[Resource, tuple[Setting, ...] | MetashellError]:
     """What is in force. Of a broker, controllers know only what commands have set."""
     from metashell.cli.admin.configs import describe_configs
-    from metashell.codec.codes import BROKER_RESOURCE
 
     if not work.asks_controllers:
         return describe_configs(work.admin, resources, keys, documentation=documentation)
@@ -173,8 +175,6 @@ def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple
     """What the metadata log has for a resource; for a broker its own settings over those of all brokers."""
     from metashell.cli.admin.configs import Setting
     from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
-    from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, UNKNOWN_TOPIC_OR_PARTITION
     from metashell.codec.redaction import is_sensitive_config
 
     image = work.image()
@@ -200,7 +200,6 @@ def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple
 
 def _set(work: Work) -> None:
     from metashell.cli.admin.configs import Change, Operation
-    from metashell.common.errors import UsageError
 
     resources, words = _split(work.values.words)
     changes = [_change(number, word) for number, word in enumerate(words, 1)]
@@ -213,7 +212,6 @@ def _set(work: Work) -> None:
 
 def _unset(work: Work) -> None:
     from metashell.cli.admin.configs import Change, Operation
-    from metashell.common.errors import UsageError
 
     resources, keys = _split(work.values.words)
     if not keys:
@@ -227,7 +225,6 @@ def _unset(work: Work) -> None:
 def _split(words: Sequence[str]) -> tuple[list[Resource], list[str]]:
     """Resources, and what follows them. Errors: UsageError."""
     from metashell.cli.admin.configs import is_resource, parse_resource
-    from metashell.common.errors import UsageError
 
     resources = list(dict.fromkeys(parse_resource(word) for word in words if is_resource(word)))
     if not resources:
@@ -238,7 +235,6 @@ def _split(words: Sequence[str]) -> tuple[list[Resource], list[str]]:
 def _change(number: int, word: str) -> Change:
     """`KEY=VALUE`, `KEY+=VALUE` or `KEY-=VALUE`. Errors: UsageError, which does not repeat what may be a secret."""
     from metashell.cli.admin.configs import Change, Operation
-    from metashell.common.errors import UsageError
 
     key, equals, value = word.partition("=")
     if not equals or not key.strip("+- "):
@@ -251,8 +247,6 @@ def _change(number: int, word: str) -> Change:
 
 
 def _file(path: str) -> Mapping[str, str]:
-    from metashell.common.errors import UsageError
-    from metashell.disk.properties import parse_properties, read_text_file
 
     try:
         return parse_properties(read_text_file(path))
@@ -262,7 +256,6 @@ def _file(path: str) -> Mapping[str, str]:
 
 def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
     from metashell.cli.admin.configs import Operation, alter_configs, warnings_of
-    from metashell.common.errors import UsageError
 
     keys = [change.name for change in changes]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
@@ -294,7 +287,6 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
 
 def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
     """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
-    from metashell.codec.releases import NEWEST_RELEASE
 
     known = known_keys(resource)
     unknown = [key for key in keys if known and key not in known]
@@ -306,8 +298,6 @@ def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
 def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> None:
     """Older clusters call a type of resource that they do not know a malformed request."""
     from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.codes import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE
-    from metashell.codec.error_codes import INVALID_REQUEST
 
     since = {GROUP_RESOURCE: "4.0", CLIENT_METRICS_RESOURCE: "3.7"}.get(resource.kind)
     if since is not None and isinstance(error, AdminError) and error.code == INVALID_REQUEST:
@@ -325,8 +315,6 @@ def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Se
 
 def _is_refused(work: Work, resource: Resource, keys: Sequence[str]) -> bool:
     """Whether a broker would refuse what a controller does not check: keys that it reads only when it starts."""
-    from metashell.codec.codes import BROKER_RESOURCE
-    from metashell.common.errors import MetashellError
     from metashell.quorum.controller.settings import config_keys
 
     if not work.asks_controllers or resource.kind != BROKER_RESOURCE:
@@ -346,7 +334,6 @@ def _after(
     work: Work, resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]
 ) -> dict[tuple[Resource, str], Setting]:
     """What is in force when the changes can be seen; of what was set that is known."""
-    import time
 
     from metashell.cli.admin.configs import Operation
 
@@ -364,7 +351,6 @@ def _after(
 
 def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:
     """The settings of these keys where they can be seen: who may change them may not be allowed to look."""
-    from metashell.common.errors import MetashellError
 
     found: dict[tuple[Resource, str], Setting] = {}
     for resource, settings in _described(work, resources, keys).items():

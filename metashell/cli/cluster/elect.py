@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
+from metashell.cli.admin.protocol import AdminError
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
+from metashell.common.errors import UsageError
+from metashell.common.forms import counted
 from metashell.common.options import Argument, flag
 
 if TYPE_CHECKING:
@@ -71,7 +75,6 @@ def _preferred(work: Work) -> None:
 
 def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partition]:
     """Those whose preferred replica can lead; the others are counted, not tried."""
-    from metashell.common.forms import counted
 
     found = {place: partition for place, partition in needed.items() if partition.replicas[0] in partition.isr}
     if left := len(needed) - len(found):
@@ -81,7 +84,6 @@ def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partit
 
 def _unclean(work: Work) -> None:
     from metashell.cli.admin.topics import ElectionType
-    from metashell.common.forms import counted
 
     needed = _needed(work, lambda partition: not partition.has_leader)
     if not needed:
@@ -116,7 +118,6 @@ def _tell_none(work: Work, text: str) -> None:
 def _needed(work: Work, is_needed: Callable[[Partition], bool]) -> dict[Place, Partition] | None:
     """The partitions that the command line names and that need an election; None where none of them is there."""
     from metashell.cli.cluster.cluster_view import all_topics, topics_named
-    from metashell.common.errors import UsageError
 
     named = parse_partitions(work.values.partitions)
     if bool(named) == work.values.all:
@@ -148,7 +149,6 @@ def _choose(topics: Sequence[Topic], named: dict[str, set[int] | None], is_neede
 
 def parse_partitions(words: Sequence[str]) -> dict[str, set[int] | None]:
     """`orders`, `orders:0`, `orders:0,3` as the partitions of each topic, None for all of them. Errors: UsageError."""
-    from metashell.common.errors import UsageError
 
     found: dict[str, set[int] | None] = {}
     for word in words:
@@ -195,7 +195,6 @@ def _elect(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> No
 
 def _new_leaders(work: Work, topics: Iterable[str]) -> dict[Place, int]:
     """Who leads now, as soon as that can be seen: of an unclean election only the controller knows who won."""
-    import time
 
     from metashell.cli.cluster.cluster_view import topics_named
 
@@ -214,7 +213,6 @@ def _who(id: int) -> str:
 
 def _rehearse(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> None:
     """Hold the elections on a copy."""
-    from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.topics import ElectionType
     from metashell.cli.cluster.cluster_view import rehearse_steps
     from metashell.rehearse.steps import Elect

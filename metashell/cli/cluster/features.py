@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, YES, command, noun
+from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
+from metashell.common.errors import ConfigError, MetashellError, StorageError, UsageError
 from metashell.common.options import Argument, Option, flag
 
 if TYPE_CHECKING:
@@ -83,7 +85,6 @@ COLUMNS = ("feature", "finalized", "supported_min", "supported_max", "registered
 
 def _describe(work: Work) -> None:
     from metashell.cli.admin.cluster import describe_features
-    from metashell.codec.releases import KRAFT_VERSION
 
     described = _stored(work) if work.stored is not None else describe_features(work.admin)
     lowest = _lowest_maxima(work)
@@ -121,7 +122,6 @@ def _stored(work: Work) -> FeaturesDescription:
 
 def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
     """What limits upgrades: the lowest of all registered nodes. Brokers alone can tell of themselves; nothing where nobody tells."""
-    from metashell.common.errors import MetashellError
     from metashell.metadata.checks.rules.metadata import lowest_maxima, registered_nodes
 
     try:
@@ -137,7 +137,6 @@ def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
 
 def level_name(feature: str, level: int) -> str | None:
     """The release of a level of metadata.version; None for other features, and where none is finalized."""
-    from metashell.codec.releases import METADATA_VERSION, metadata_version_name
 
     return metadata_version_name(level) if feature == METADATA_VERSION and level > 0 else None
 
@@ -164,7 +163,6 @@ def _disable(work: Work) -> None:
 
 def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
     """The levels of the command line; of a release those that go in the direction of the command. Errors: UsageError."""
-    from metashell.common.errors import ConfigError, StorageError, UsageError
     from metashell.disk.bootstrap import parse_feature_levels, release_level
 
     values = work.values
@@ -187,7 +185,6 @@ def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
 
 def _with_level(word: str) -> str:
     """`metadata.version=4.4` by its level."""
-    from metashell.codec.releases import METADATA_VERSION
     from metashell.disk.bootstrap import release_level
 
     name, equals, text = word.partition("=")
@@ -198,7 +195,7 @@ def _with_level(word: str) -> str:
 def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
     """What a release's levels change, of the features that the cluster supports."""
     from metashell.cli.admin.cluster import describe_features
-    from metashell.codec.releases import FEATURES, KRAFT_VERSION, METADATA_VERSION
+    from metashell.codec.releases import FEATURES
     from metashell.disk.bootstrap import default_level
 
     wanted = {METADATA_VERSION: level, **{name: default_level(name, level) for name in FEATURES}}
@@ -218,7 +215,6 @@ KRAFT_UPGRADE = "4.1"
 
 
 def _may_raise_kraft_version(supported: Iterable[Feature]) -> bool:
-    from metashell.codec.releases import METADATA_VERSION
     from metashell.disk.bootstrap import release_level
 
     newest = next((feature.high for feature in supported if feature.name == METADATA_VERSION), 0)
@@ -227,8 +223,6 @@ def _may_raise_kraft_version(supported: Iterable[Feature]) -> bool:
 
 def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     from metashell.cli.admin.cluster import Change, describe_features, update_features
-    from metashell.codec.releases import KRAFT_VERSION
-    from metashell.common.errors import MetashellError
 
     supported = describe_features(work.admin).features
     before = {feature.name: feature.level for feature in supported}
@@ -276,7 +270,6 @@ def _levels_now(work: Work, names: Iterable[str]) -> str:
 
 def _warnings(change: Change, levels: Mapping[str, int]) -> list[str]:
     from metashell.cli.admin.cluster import Change
-    from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
 
     found = []
     if change is Change.UPGRADE and METADATA_VERSION in levels:

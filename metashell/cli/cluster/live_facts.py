@@ -5,13 +5,26 @@ without a finding there is no advice."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.cli.admin.protocol import REFUSALS, Kind
+from metashell.cli.connection import TIMEOUT_S, cluster_of, open_admin, target_of
 from metashell.codec import error_codes as codes
+from metashell.codec.codes import BROKER_RESOURCE
+from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.common.errors import MetashellError
+from metashell.metadata.checks import Facts, Health, all_checks, judge
 from metashell.metadata.checks.facts import QUORUM
 from metashell.metadata.checks.model import BAD
+from metashell.metadata.checks.partitions import MIN_ISR
+from metashell.metadata.checks.rules.live_quorum import STEPS, is_settled, looked_twice
+from metashell.metadata.directory_facts import read_events
+from metashell.quorum.observer.controllers import ATTACH_TIMEOUT_S, AttachError
+from metashell.shell.health_text import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,10 +54,6 @@ _LOG_MAX: Final = 32 << 20
 
 def named_target(named: SimpleNamespace) -> Target:
     """What options name that already went through `cluster_of`. Errors: UsageError."""
-    from types import SimpleNamespace
-
-    from metashell.cli.connection import target_of
-    from metashell.codec.primitives import MAX_DECOMPRESSED
 
     given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
     return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
@@ -63,10 +72,7 @@ def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twic
 
 
 def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = True) -> QuorumAnswers:
-    import time
-    from dataclasses import replace
 
-    from metashell.metadata.checks.rules.live_quorum import is_settled, looked_twice
     from metashell.quorum.observer.probes import probe
 
     answers = probe(target)
@@ -89,10 +95,8 @@ def attach_observer(target: Target, seen: Callable[[list[RecordBatch]], None] | 
 
     Errors: LeaderlessError with what the checks find of the quorum; AttachError.
     """
-    from dataclasses import replace
 
     from metashell.quorum.observer.attach import attach
-    from metashell.quorum.observer.controllers import ATTACH_TIMEOUT_S, AttachError
 
     if target.brokers:
         limit_s = target.timeout_s if target.timeout_s > ATTACH_TIMEOUT_S else min(target.timeout_s, 2 * LEADER_S)
@@ -129,7 +133,6 @@ class SeenLog:
                     self._batches = None
 
     def events(self) -> tuple[LogEvent, ...]:
-        from metashell.metadata.directory_facts import read_events
 
         return read_events(iter(self._batches or ())).events
 
@@ -139,11 +142,8 @@ def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
 
     Errors: UsageError; MetashellError where brokers were named and none answers.
     """
-    from dataclasses import replace
-    from types import SimpleNamespace
 
     from metashell.cli.cluster.broker_facts import of_brokers
-    from metashell.cli.connection import TIMEOUT_S, cluster_of
 
     named = cluster_of(values)
     named.timeout = named.timeout or TIMEOUT_S
@@ -161,7 +161,6 @@ def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
 
 
 def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
-    from metashell.metadata.checks import Facts, Health
 
     target = named_target(named)
     quorum = _ask_controllers(target, lag_after_ms)
@@ -174,9 +173,7 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     refused = dict.fromkeys(f"the quorum: {one.words}" for one in quorum.probes if one.outcome == "forbidden")
     if quorum.leader_id is None and not refused:
         return facts
-    from dataclasses import replace
 
-    from metashell.cli.connection import open_admin
     from metashell.quorum.observer.attach import attach
 
     seen = SeenLog()
@@ -197,9 +194,6 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
 def static_min_isr(admin: Admin) -> int:
     """min.insync.replicas as a broker has it, or the active controller, which stands for the brokers; 1 where nobody says."""
     from metashell.cli.admin.configs import Resource, describe_configs
-    from metashell.cli.admin.protocol import Kind
-    from metashell.codec.codes import BROKER_RESOURCE
-    from metashell.metadata.checks.partitions import MIN_ISR
 
     try:
         nodes = admin.nodes()
@@ -213,8 +207,6 @@ def static_min_isr(admin: Admin) -> int:
 
 def judge_quorum(answers: QuorumAnswers) -> Verdict:
     """What the checks that need nothing else say of a quorum."""
-    from metashell.metadata.checks import Facts, all_checks, judge
-    from metashell.metadata.checks.facts import QUORUM
 
     return judge(Facts(quorum=answers), [one.id for one in all_checks() if one.needs == (QUORUM,)])
 
@@ -225,7 +217,6 @@ _WRONG_KIND: Final = frozenset({"controller", "broker", "tls", "plain", "wrong_c
 
 def quorum_troubles(answers: QuorumAnswers) -> str:
     """What is wrong with a quorum, in one line; empty where the checks find nothing. Beside a wrong kind of address is what to give."""
-    from metashell.metadata.checks.rules.live_quorum import STEPS
 
     told = finding_lines(judge_quorum(answers))
     kinds = dict.fromkeys(one.outcome for one in answers.probes if one.outcome in _WRONG_KIND) if told else {}
@@ -242,7 +233,6 @@ def troubles_of_cluster(named: SimpleNamespace) -> str:
 
 def troubles_of_brokers(named: SimpleNamespace) -> str:
     """What is at the addresses of brokers, in one line, with what to do; empty where a broker answers at one of them."""
-    from metashell.metadata.checks.rules.live_quorum import STEPS
     from metashell.quorum.observer.probes import probe_brokers
 
     probes = probe_brokers(named_target(named))
@@ -255,7 +245,6 @@ def troubles_of_brokers(named: SimpleNamespace) -> str:
 
 def finding_lines(verdict: Verdict) -> list[str]:
     """Each bad finding as a line, causes first."""
-    from metashell.shell.health_text import in_order
 
     found = []
     # What it comes to is said before the cause: a line may be cut off.
@@ -301,7 +290,6 @@ class Adviser:
 
         `has_image`: the metadata is at hand; for a refused feature level it is worth an attempt to reach the controllers through brokers.
         """
-        from metashell.metadata.checks import judge
 
         of_quorum = error.code in _QUORUM
         if not (of_quorum or error.code in _FEATURE or (has_image and error.code in _BROKERS | _PARTITION)):
@@ -315,7 +303,6 @@ class Adviser:
         return advice_on(error, *self._judged[of_quorum])
 
     def _gather(self, *, of_quorum: bool) -> Facts:
-        from metashell.metadata.checks import Facts, Health
 
         quorum = ask_quorum(self._named())
         if of_quorum and (quorum.leader_id is None or not self._named().bootstrap_controller):
@@ -370,6 +357,5 @@ def with_remark(error: MetashellError) -> str:
 
 def is_refusal(error: MetashellError) -> bool:
     """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
-    from metashell.cli.admin.protocol import REFUSALS
 
     return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

@@ -19,9 +19,15 @@ from contextlib import contextmanager
 from errno import EBADF
 
 from metashell.cli.connection import cluster_of, open_admin
+from metashell.cli.images import load_image, report_image
+from metashell.cli.sources import name_stored, with_source
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, complain, drop_output, parsed, run_sub_command
 from metashell.cli.tool import confirm as agreed
-from metashell.common.terminal import CLEAR_LINE
+from metashell.codec.primitives import MAX_DECOMPRESSED
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import standard_output, write_objects
+from metashell.common.terminal import CLEAR_LINE, terminal_line
+from metashell.net.addresses import ConnectError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +79,6 @@ def noun_tool(noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Wor
 
 def run_command(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
     """Parse the words of a command and do it; its status."""
-    from metashell.cli.sources import name_stored, with_source
 
     values = parsed(command, with_source(command, words, chosen_settings))
     if values is None:
@@ -86,7 +91,6 @@ class Work:
     """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
 
     def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
-        from metashell.common.forms import standard_output
 
         self.name = name
         self.values = values
@@ -111,7 +115,6 @@ class Work:
     def run(self, act: Callable[[Work], None]) -> int:
         """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
         from metashell.cli.admin.protocol import AdminError
-        from metashell.net.addresses import ConnectError
 
         is_whole = False
         try:
@@ -148,8 +151,6 @@ class Work:
     def admin(self) -> Admin:
         """The cluster that the command line or the environment names. Errors: UsageError, also for metadata on disk in its place."""
         if self.stored is not None:
-            from metashell.common.errors import UsageError
-
             raise UsageError(f"{self.stored} is metadata on disk: this needs a live cluster (-b or -C)", self.stored)
         if self._opened is None:
             self._opened = open_admin(self.values)
@@ -185,13 +186,10 @@ class Work:
 
         Errors: MetashellError.
         """
-        from metashell.cli.images import load_image, report_image
         from metashell.quorum.observer.controllers import Refused
 
         if self.stored is not None:
             if self._loaded is None:
-                from metashell.codec.primitives import MAX_DECOMPRESSED
-
                 self._loaded = load_image(self.stored, certain_only=False, max_decompressed=MAX_DECOMPRESSED).image
             image = self._loaded
         else:
@@ -249,8 +247,6 @@ class Work:
             return
         try:
             if self.form == "text":
-                from metashell.common.terminal import terminal_line
-
                 self.display.line(terminal_line(text))
                 sys.stdout.flush()
             else:
@@ -327,19 +323,16 @@ class Work:
         if self.form != "jsonl":
             self._objects += objects
             return
-        from metashell.common.forms import write_objects
 
         write_objects(self.display, "jsonl", objects)
         sys.stdout.flush()
 
     def _table(self, objects: Iterable[Mapping[str, object]]) -> None:
-        from metashell.common.forms import write_objects
 
         shown = ({name: _for_people(value) for name, value in found.items()} for found in objects)
         write_objects(self.display, "table", shown, columns=self._columns, constant=("type",))
 
     def _write(self) -> None:
-        from metashell.common.forms import write_objects
 
         objects, self._objects = self._objects, []
         if not objects and self._is_written:
@@ -366,7 +359,6 @@ class Work:
         Without a warning only who wants to be asked always is asked. What could not be seen stops it, except with --force.
         Errors: UsageError where nobody can be asked; MetashellError for a no.
         """
-        from metashell.common.errors import MetashellError, UsageError
 
         if self.holes and not self.is_dry:
             if not getattr(self.values, "force", False):
@@ -387,7 +379,6 @@ class Work:
     def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
         """Around a change: where nobody knows whether it was made, the error says what is there now."""
         from metashell.cli.admin.protocol import UncertainError
-        from metashell.common.errors import MetashellError
 
         try:
             yield
@@ -403,8 +394,6 @@ class Work:
     def progress(self, text: str) -> None:
         """Show how far it is, on a terminal only, in one line that the next replaces."""
         if sys.stderr.isatty():
-            from metashell.common.terminal import terminal_line
-
             self._shows_progress = True
             sys.stderr.write(f"{CLEAR_LINE}{terminal_line(text)}")
             sys.stderr.flush()
@@ -417,7 +406,6 @@ class Work:
 
     def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
         """Return once `look` gives None; until then its text says what is left. Errors: MetashellError after `limit_s`."""
-        from metashell.common.errors import MetashellError
 
         ends_at, pause = time.monotonic() + limit_s, POLL_S
         while (left := look()) is not None:
@@ -435,7 +423,6 @@ class Work:
         that is refused, each time later, and not for ever. Ctrl-C ends it with 130.
         """
         from metashell.cli.cluster.live_facts import is_refusal
-        from metashell.common.errors import MetashellError, UsageError
 
         if every_s is None:
             show()
@@ -465,7 +452,6 @@ class Work:
 def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
     """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
     from metashell.cli.cluster.live_facts import troubles_of_cluster
-    from metashell.common.errors import MetashellError
 
     text = troubles_of_cluster(named)
     return MetashellError(text) if text else error

@@ -1,6 +1,7 @@
 """The state of a reassignment: brokers, partitions and moves of a cluster, the throttle of a plan, and what each move waits for.
 
-It comes from brokers, controllers or a directory. A move waits for a broker that is gone, a failed disk, a throttle, or only for its copy."""
+It comes from brokers, controllers or a directory. A move waits for a broker that is gone, a failed disk, a throttle, or only for its copy.
+"""
 
 from __future__ import annotations
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from metashell.cli.cluster.rehearse_subject import SECTIONS
+from metashell.cli.cluster.rehearse_subject import (
+    SECTIONS,
+    check_parts,
+    is_live,
+    live_statics,
+    print_outcome,
+    print_standing,
+    read_subject,
+    run_rehearsal,
+)
 from metashell.cli.connection import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, ENVIRONMENT, TIMEOUT
 from metashell.cli.shell_options import KAFKA_SHELL
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, parsed
+from metashell.cli.sources import choose_named, is_path, split_options
+from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, named_values, parsed, write_page
 from metashell.common import options
-from metashell.common.options import Argument, CommandSpec, Option, file_option
+from metashell.common.errors import PathError, UsageError
+from metashell.common.forms import standard_output
+from metashell.common.options import Argument, CommandSpec, Option, did_you_mean, file_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -205,7 +217,6 @@ NAME = "metashell rehearse"
 
 def run_rehearse(words: list[str]) -> int:
     """Rehearse what the command line asks for."""
-    from metashell.cli.sources import choose_named, is_path, split_options
 
     own, rest = split_options(REHEARSE.options, words)
     if rest and is_path(rest[0]):
@@ -218,9 +229,6 @@ def run_rehearse(words: list[str]) -> int:
 
 
 def _rehearse(values: SimpleNamespace) -> int:
-    from metashell.cli.cluster.rehearse_subject import check_parts, read_subject
-    from metashell.common.errors import UsageError
-    from metashell.common.forms import standard_output
     from metashell.metadata.image.image import lacks_some
 
     if values.seeds is not None and values.seeds < 1:
@@ -242,8 +250,6 @@ def _rehearse(values: SimpleNamespace) -> int:
 
 def _parse_plan(words: Sequence[str]) -> tuple[RehearsalPlan | None, tuple[ParsedStep, ...]]:
     """The plan that the words name, or the steps that they are. Errors: UsageError."""
-    from metashell.common.errors import UsageError
-    from metashell.common.options import did_you_mean
     from metashell.rehearse.step_grammar import FIRST_WORDS
     from metashell.rehearse.steps import AFTER, AT
 
@@ -263,7 +269,6 @@ def _parse_plan(words: Sequence[str]) -> tuple[RehearsalPlan | None, tuple[Parse
 
 def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
     """The steps that words are. Errors: UsageError."""
-    from metashell.common.errors import PathError
     from metashell.rehearse.step_grammar import WordError, parse_steps
 
     try:
@@ -284,7 +289,6 @@ def _read_plan(path: str) -> RehearsalPlan:
 
 def _text_of(path: str) -> str:
     """The text of a file that the command line names. Errors: PathError; UsageError for what is no text."""
-    from metashell.common.errors import PathError, UsageError
 
     try:
         with open(path, encoding="utf-8") as file:
@@ -304,7 +308,6 @@ def _read_moves(path: str) -> tuple[Move, ...]:
 
 def _statics(values: SimpleNamespace) -> list[Statics]:
     """What the files of -c say, else what the live cluster tells of itself. Errors: MetashellError for a file that cannot be read."""
-    from metashell.cli.cluster.rehearse_subject import is_live, live_statics
     from metashell.metadata.facts import read_configuration
     from metashell.rehearse.assumptions import NAMES, Statics, differences
 
@@ -320,8 +323,6 @@ def _statics(values: SimpleNamespace) -> list[Statics]:
 
 def _assumptions(plan: RehearsalPlan | None, given: Sequence[str], statics: Sequence[Statics]) -> Assumptions:
     """What is assumed: the defaults, what servers say, the plan, and the command line. Errors: UsageError; PlanError for a plan's."""
-    from metashell.cli.tool import named_values
-    from metashell.common.errors import UsageError
     from metashell.rehearse.assumptions import parse_assumption, parse_assumptions, with_statics
     from metashell.rehearse.steps import Assumptions
 
@@ -361,8 +362,6 @@ def _run_steps(
     assumptions: Assumptions,
     show: Sequence[str],
 ) -> int:
-    from metashell.cli.cluster.rehearse_subject import print_outcome, run_rehearsal
-    from metashell.common.errors import UsageError
     from metashell.rehearse.outcome import rehearse_seeds
     from metashell.rehearse.render_text import status_of
     from metashell.rehearse.step_grammar import with_all_partitions
@@ -382,7 +381,6 @@ def _run_steps(
         raise UsageError(f"{which}: {error}", error.argument) from None
     texts = [one.text for one in parsed_steps]
     if values.html is not None:
-        from metashell.cli.tool import write_page
         from metashell.rehearse.render_rows import outcome_page
 
         page = outcome_page(outcome, texts, label, plan.title if plan else "", plan.notes if plan else ())
@@ -392,8 +390,6 @@ def _run_steps(
 
 
 def _answer_standing(values: SimpleNamespace, display: Display, subject: Subject, assumptions: Assumptions) -> int:
-    from metashell.cli.cluster.rehearse_subject import print_standing
-    from metashell.common.errors import UsageError
     from metashell.rehearse.single_failures import find_single_failures, single_failures_status
 
     for name in ("show", "sizes", "seeds", "html"):

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, cluster_of, names_quorum, open_admin, target_of
+from metashell.cli.images import load_image, report_faults
 from metashell.cli.tool import complain
-from metashell.common.terminal import may_show_progress, show_progress, update_progress
+from metashell.codec.codes import BROKER_RESOURCE
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import counted, write_objects
+from metashell.common.options import one_of
+from metashell.common.terminal import may_show_progress, show_progress, terminal_line, update_progress
+from metashell.common.values import clock_text
+from metashell.demo import demo_directory
+from metashell.quorum.observer.attach import attach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,19 +60,14 @@ def read_subject(values: SimpleNamespace) -> Subject:
 
     Errors: UsageError without one; MetashellError if it cannot be read.
     """
-    from metashell.cli.connection import cluster_of
-    from metashell.common.errors import UsageError
 
     if is_live(values):
         return live_subject(cluster_of(values))
     if not (values.snapshot or values.demo):
         raise UsageError("no cluster: name a file or directory with --snapshot, a quorum with -C or -b, or try --demo", "--snapshot")
-    from metashell.cli.images import load_image, report_faults
 
     path = values.snapshot
     if values.demo:
-        from metashell.demo import demo_directory
-
         path = demo_directory()
     loaded = load_image(path, certain_only=values.certain_only, max_decompressed=values.max_decompressed)
     report_faults(NAME, loaded, verbose=values.verbose)
@@ -71,7 +76,6 @@ def read_subject(values: SimpleNamespace) -> Subject:
 
 def is_live(values: SimpleNamespace) -> bool:
     """Whether a live quorum is named, by an option or the environment."""
-    from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, names_quorum
 
     is_stored = values.snapshot or values.demo
     return names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))))
@@ -80,9 +84,6 @@ def is_live(values: SimpleNamespace) -> bool:
 def live_statics(values: SimpleNamespace) -> list[Statics]:
     """What one node of a live cluster says it was started with: the active controller, or a broker. Nothing where it does not say."""
     from metashell.cli.admin.configs import STATIC_SOURCE, Resource, describe_configs
-    from metashell.cli.connection import cluster_of, open_admin
-    from metashell.codec.codes import BROKER_RESOURCE
-    from metashell.common.errors import MetashellError
     from metashell.rehearse.assumptions import NAMES, Statics
 
     try:
@@ -103,8 +104,6 @@ def live_statics(values: SimpleNamespace) -> list[Statics]:
 
 def live_subject(values: SimpleNamespace) -> Subject:
     """The newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
-    from metashell.cli.connection import target_of
-    from metashell.quorum.observer.attach import attach
 
     with attach(target_of(values)) as source:
         image = source.view().image
@@ -140,15 +139,12 @@ def run_rehearsal(
 
 
 def _show_progress(at_ms: int, text: str) -> None:
-    from metashell.common.values import clock_text
 
     update_progress(f"{clock_text(at_ms)} {text}")
 
 
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:
     """The parts of an answer that `--show` names. Errors: UsageError for others, and for several where rows have one set of columns."""
-    from metashell.common.errors import UsageError
-    from metashell.common.options import one_of
 
     if words is None:
         return ()
@@ -165,7 +161,6 @@ def print_outcome(
     display: Display, form: str, outcome: Outcome, *, texts: Sequence[str] = (), label: str = "", show: Sequence[str] = ()
 ) -> None:
     """Print an outcome in a form; with `show` only these parts of it. `texts` are the steps as they were written."""
-    from metashell.common.forms import write_objects
     from metashell.rehearse.render_rows import section_rows, verdict_row
 
     if form == "text":
@@ -179,8 +174,6 @@ def print_outcome(
         whole = {"type": "rehearsal", "verdict": verdict, **{section: list(found) for section, found in rows.items()}}
         write_objects(display, form, [whole], single=True)
     elif form == "jsonl":
-        from itertools import chain
-
         write_objects(display, form, chain([verdict], *rows.values()))
     else:
         for found in rows.values():
@@ -189,7 +182,6 @@ def print_outcome(
 
 def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
     """Say what an answer lacks, as a part that looks whole would be a wrong one."""
-    from metashell.common.forms import counted
 
     if "records" in sections and outcome.records_left_out:
         complain(NAME, f"{counted(outcome.records_left_out, 'record')} more are left out: --show records has all")
@@ -208,7 +200,6 @@ def _default_sections(outcome: Outcome, form: str) -> Sequence[str]:
 
 
 def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label: str, show: Sequence[str]) -> None:
-    from metashell.common.forms import write_objects
     from metashell.rehearse.render_rows import section_rows
     from metashell.rehearse.render_text import outcome_lines, verdict_line
 
@@ -224,7 +215,6 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
     """Print lines of text, each safe for a terminal: verdicts in colour, those in capitals as headings."""
-    from metashell.common.terminal import terminal_line
 
     for line in lines:
         shown = terminal_line(line)
@@ -234,7 +224,6 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
 
 def print_standing(display: Display, form: str, standing: SingleFailures, subject: Subject, assumptions: Assumptions) -> None:
     """Print the standing answers in a form, for people with what was read of servers."""
-    from metashell.common.forms import write_objects
     from metashell.rehearse.render_text import read_lines
     from metashell.rehearse.single_failures import loss_row, single_failures_lines, single_failures_value
 

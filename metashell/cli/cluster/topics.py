@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, noun_tool
 from metashell.cli.connection import DRY_RUN, WAIT, YES, command, noun
+from metashell.cli.tool import named_values
+from metashell.codec.error_codes import TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
+from metashell.common.errors import UsageError
+from metashell.common.forms import counted
 from metashell.common.options import Argument, Option, flag
+from metashell.common.values import uuid_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -142,7 +148,6 @@ PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas",
 
 
 def _list(work: Work) -> None:
-    from fnmatch import fnmatchcase
 
     from metashell.cli.cluster.cluster_view import INTERNAL, health_of
 
@@ -185,7 +190,6 @@ def _shown_by(health: Health, topic: TopicImage, partition: PartitionRegistratio
 
 def _row(topic: TopicImage, health: Health) -> dict[str, object]:
     from metashell.cli.cluster.cluster_view import INTERNAL
-    from metashell.common.values import uuid_text
 
     counts = health.topic_counts(topic)
     return {
@@ -203,7 +207,6 @@ def _row(topic: TopicImage, health: Health) -> dict[str, object]:
 
 def _describe(work: Work) -> None:
     from metashell.cli.cluster.cluster_view import health_of
-    from metashell.common.errors import UsageError
 
     filters = _filters(work)
     if not (work.values.topics or work.values.unhealthy or filters):
@@ -227,7 +230,6 @@ _PROBLEMS = ("leaderless", "offline", "under_min_isr", "under_replicated")
 
 
 def _partition_row(health: Health, topic: TopicImage, id: int, partition: PartitionRegistration) -> dict[str, object]:
-    from metashell.common.values import uuid_text
     from metashell.metadata.checks import BITS
 
     judge = health.judge_of(topic)
@@ -254,8 +256,6 @@ def _partition_row(health: Health, topic: TopicImage, id: int, partition: Partit
 
 def _create(work: Work) -> None:
     from metashell.cli.admin.topics import NewTopic, create_topics
-    from metashell.cli.tool import named_values
-    from metashell.codec.error_codes import TOPIC_ALREADY_EXISTS
 
     values = work.values
     assignment = _assignment(values.assignment)
@@ -289,7 +289,6 @@ def _create(work: Work) -> None:
 def _what_is_there(work: Work, names: Iterable[str]) -> str:
     """Which of the topics can be seen, in words."""
     from metashell.cli.cluster.cluster_view import topics_named
-    from metashell.common.forms import counted
 
     topics, errors = topics_named(work, names)
     words = [f"{topic.name} is there with {counted(len(topic.partitions), 'partition')}" for topic in topics]
@@ -297,7 +296,6 @@ def _what_is_there(work: Work, names: Iterable[str]) -> str:
 
 
 def _refuse_rival_counts(partitions: int | None, replication_factor: int | None, assignment: Sequence[Sequence[int]]) -> None:
-    from metashell.common.errors import UsageError
 
     if assignment and (partitions is not None or replication_factor is not None):
         raise UsageError("--assignment says how many partitions and replicas there are: leave --partitions and --replication-factor out")
@@ -308,8 +306,6 @@ def _refuse_rival_counts(partitions: int | None, replication_factor: int | None,
 
 
 def _tell_created(work: Work, done: Done) -> None:
-    from metashell.common.forms import counted
-    from metashell.common.values import uuid_text
 
     size = ""
     if done.partitions >= 0 and done.replication_factor >= 0:
@@ -328,7 +324,6 @@ def _tell_created(work: Work, done: Done) -> None:
 
 def _without_leader(work: Work, names: Sequence[str]) -> str | None:
     from metashell.cli.cluster.cluster_view import topics_named
-    from metashell.common.forms import counted
 
     topics, missing = topics_named(work, names)
     count = sum(not partition.has_leader for topic in topics for partition in topic.partitions)
@@ -339,7 +334,6 @@ def _without_leader(work: Work, names: Sequence[str]) -> str | None:
 
 def _assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
     """`1:2:3,2:3:1` as the brokers of each partition. Errors: UsageError."""
-    from metashell.common.errors import UsageError
 
     if text is None:
         return ()
@@ -357,8 +351,6 @@ def _assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
 def _alter(work: Work) -> None:
     from metashell.cli.admin.topics import create_partitions
     from metashell.cli.cluster.cluster_view import topics_named
-    from metashell.common.errors import UsageError
-    from metashell.common.forms import counted
 
     values = work.values
     names = list(dict.fromkeys(values.topics))
@@ -399,8 +391,6 @@ def _alter(work: Work) -> None:
 def _delete(work: Work) -> None:
     from metashell.cli.admin.topics import delete_topics
     from metashell.cli.cluster.cluster_view import topics_named
-    from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-    from metashell.common.forms import counted
 
     values = work.values
     topics, errors = topics_named(work, values.topics)
@@ -447,8 +437,6 @@ def _rehearse_deletion(work: Work, topics: Sequence[Topic]) -> None:
 
 
 def _tell_deleted(work: Work, topic: Topic, result: str) -> None:
-    from metashell.common.forms import counted
-    from metashell.common.values import uuid_text
 
     count = len(topic.partitions)
     fields = {"result": result, "id": uuid_text(topic.id), "partitions": count}

@@ -7,8 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, noun_tool
-from metashell.cli.connection import DRY_RUN, YES, command, noun
-from metashell.common.options import Argument, Option, choice, file_option, flag
+from metashell.cli.connection import DRY_RUN, YES, command, noun, read_password
+from metashell.codec.releases import NEWEST_RELEASE
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import counted
+from metashell.common.options import Argument, Option, choice, did_you_mean, file_option, flag
+from metashell.net.sasl import ITERATIONS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,7 +141,6 @@ def _set_quotas(work: Work) -> None:
 
 
 def _unset_quotas(work: Work) -> None:
-    from metashell.common.errors import UsageError
 
     entity, keys = _entity(work.values), list(work.values.key)
     if keys and work.values.all:
@@ -160,7 +163,6 @@ def _unset_quotas(work: Work) -> None:
 
 def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
     """The quotas of an entity; None for who may change but not see them."""
-    from metashell.common.errors import MetashellError
 
     try:
         return {key: value for found in _matching_quotas(work, dict(entity), is_strict=True) for key, value in found.values.items()}
@@ -171,7 +173,6 @@ def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
 def _hint(key: str) -> str:
     """What may have been meant by a key that is none."""
     from metashell.cli.admin.users import QUOTAS
-    from metashell.common.options import did_you_mean
 
     return "" if key in QUOTAS else did_you_mean(key, list(QUOTAS)) or f"; there are {', '.join(QUOTAS)}"
 
@@ -179,7 +180,6 @@ def _hint(key: str) -> str:
 def _alter_quotas(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None) -> None:
     """Make the changes, and tell each with what was there before, where that is known."""
     from metashell.cli.admin.users import alter_quotas
-    from metashell.codec.releases import NEWEST_RELEASE
 
     for _, error in alter_quotas(work.admin, [(entity, changes)], is_dry_run=work.is_dry):
         if error is not None:
@@ -215,7 +215,6 @@ def _report_quota(work: Work, entity: Entity, key: str, value: float | None, bef
 
 def _names(values: SimpleNamespace) -> list[tuple[str, str | None]]:
     """The parts of an entity that are named, None for a default. Errors: UsageError."""
-    from metashell.common.errors import UsageError
 
     found: list[tuple[str, str | None]] = []
     for kind, (name, default) in _NAMES.items():
@@ -228,7 +227,6 @@ def _names(values: SimpleNamespace) -> list[tuple[str, str | None]]:
 
 
 def _entity(values: SimpleNamespace) -> Entity:
-    from metashell.common.errors import UsageError
 
     names = _names(values)
     if not names:
@@ -240,7 +238,6 @@ def _entity(values: SimpleNamespace) -> Entity:
 
 def _assignments(words: Sequence[str]) -> dict[str, float]:
     """KEY=VALUE words by key. Errors: UsageError."""
-    from metashell.common.errors import UsageError
 
     found: dict[str, float] = {}
     for word in words:
@@ -253,7 +250,6 @@ def _assignments(words: Sequence[str]) -> dict[str, float]:
 
 def quota_assignment(word: str) -> tuple[str, float]:
     """KEY=VALUE, of which a byte rate may be written as a size. Errors: UsageError."""
-    from metashell.common.errors import UsageError
 
     key, equals, text = word.partition("=")
     match = _VALUE.fullmatch(text)
@@ -375,9 +371,6 @@ def _credential_row(credential: ScramUser) -> dict[str, object]:
 def _set_scram(work: Work) -> None:
     from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.users import ITERATIONS_MAX, ScramUser, set_scram
-    from metashell.cli.connection import read_password
-    from metashell.common.errors import UsageError
-    from metashell.net.sasl import ITERATIONS_MIN
 
     values = work.values
     if len(values.user) != 1:
@@ -431,7 +424,6 @@ def _delete_scram(work: Work) -> None:
 
 
 def _counted(count: int) -> str:
-    from metashell.common.forms import counted
 
     return counted(count, "credential")
 

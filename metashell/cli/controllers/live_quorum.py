@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.protocol import AdminError
 from metashell.cli.cluster.noun_tool import Work, noun_tool
+from metashell.cli.connection import cluster_of
 from metashell.cli.controllers.quorum_options import QUORUM
+from metashell.cli.inspect.kafka_shell import read_election
+from metashell.codec.error_codes import CONTROLLER_ID_NOT_REGISTERED
+from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL, metadata_version_name
+from metashell.common.errors import DecodeError, MetashellError, UsageError
+from metashell.common.forms import counted
+from metashell.common.values import ReplicaKey, uuid_from_text, uuid_text
+from metashell.net.addresses import Address, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,9 +40,6 @@ def describe(work: Work) -> None:
 
 def _show_stored(work: Work, path: str) -> None:
     """Leader, voters and registered controllers as metadata on disk has them; how far each is, only a live quorum tells."""
-    from metashell.cli.inspect.kafka_shell import read_election
-    from metashell.common.values import uuid_text
-    from metashell.net.addresses import Address
     from metashell.shell.health_text import leader_of, voters_of
 
     image = work.image()
@@ -65,8 +71,6 @@ def _show_stored(work: Work, path: str) -> None:
 
 def _show(work: Work) -> bool:
     from metashell.cli.cluster.live_facts import ask_quorum, judge_quorum, quorum_troubles
-    from metashell.cli.connection import cluster_of
-    from metashell.common.forms import counted
     from metashell.metadata.checks.rules.live_quorum import may_fail, voters_of
     from metashell.quorum.observer.controllers import Refused
     from metashell.shell.health_text import finding_row, shown_of, verdict_lines
@@ -116,9 +120,7 @@ def _replicas(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
 
 
 def _row(quorum: QuorumAnswers, replica: ReplicaFacts, role: str) -> dict[str, object]:
-    from metashell.common.values import uuid_text
     from metashell.metadata.checks.rules.live_quorum import ago_ms, is_caught_up, probes_of_voters
-    from metashell.net.addresses import Address
 
     leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
     probe = probes_of_voters(quorum).get(replica.id)
@@ -161,7 +163,6 @@ def add_controller(work: Work) -> None:
     """Make a controller that follows a voter."""
     from metashell.cli.admin.cluster import add_voter, describe_quorum
     from metashell.cli.controllers.voters import fresh_quorum
-    from metashell.common.errors import MetashellError
     from metashell.metadata.checks.rules.live_quorum import majority
 
     key, endpoints, cluster_id = _new_controller(work)
@@ -220,8 +221,6 @@ def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
 
 def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
     """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
-    from metashell.codec.releases import KRAFT_VERSION
-    from metashell.common.errors import MetashellError
 
     # Before 4.1 the level can be raised without the voters becoming dynamic: then they still have no directory ids.
     is_static = any(voter.directory_id is None for voter in quorum.voters)
@@ -233,7 +232,6 @@ def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
 
 
 def _refuse_known(quorum: QuorumDescription, key: ReplicaKey) -> None:
-    from metashell.common.errors import MetashellError
 
     same = next((voter for voter in quorum.voters if voter.id == key.id), None)
     if same is None:
@@ -248,8 +246,6 @@ def _refuse_known(quorum: QuorumDescription, key: ReplicaKey) -> None:
 def _new_controller(work: Work) -> NewController:
     """Who is to be added. Errors: MetashellError."""
     from metashell.cli.controllers.voters import NewController, read_new_controller
-    from metashell.common.errors import UsageError
-    from metashell.common.values import ReplicaKey
 
     values = work.values
     parts = {"--id": values.id, "--directory-id": values.directory_id, "--endpoint": values.endpoint or None}
@@ -265,8 +261,6 @@ def _new_controller(work: Work) -> NewController:
 
 
 def _uuid(text: str) -> bytes:
-    from metashell.common.errors import DecodeError, MetashellError, UsageError
-    from metashell.common.values import uuid_from_text
 
     try:
         return uuid_from_text(text)
@@ -277,8 +271,6 @@ def _uuid(text: str) -> bytes:
 def _endpoint(text: str) -> Endpoint:
     """`CONTROLLER://host:9093`. Errors: UsageError."""
     from metashell.cli.admin.cluster import Endpoint
-    from metashell.common.errors import UsageError
-    from metashell.net.addresses import parse_address
 
     name, slashes, address = text.partition("://")
     if not slashes or not name:
@@ -290,8 +282,6 @@ def remove_controller(work: Work) -> None:
     """Take a voter's vote away."""
     from metashell.cli.admin.cluster import remove_voter
     from metashell.cli.controllers.voters import fresh_quorum
-    from metashell.common.errors import MetashellError
-    from metashell.common.values import ReplicaKey
     from metashell.metadata.checks.rules.live_quorum import majority
 
     values = work.values
@@ -334,7 +324,6 @@ def remove_controller(work: Work) -> None:
 def unregister_controller(work: Work) -> None:
     """Remove a controller's registration."""
     from metashell.cli.controllers.voters import fresh_quorum
-    from metashell.common.errors import MetashellError
 
     values = work.values
     name = f"controller {values.id}"
@@ -361,7 +350,6 @@ _REGISTERS_AGAIN = "it runs, so it registers again at once: stop it first"
 def _unregister(work: Work, id: int) -> None:
     """Remove the registration, and tell it; in a dry run, that it would be."""
     from metashell.cli.admin.cluster import unregister_controller
-    from metashell.cli.admin.protocol import AdminError
 
     try:
         if not work.is_dry:
@@ -376,8 +364,6 @@ def _unregister(work: Work, id: int) -> None:
 
 def _refuse_old_level(work: Work) -> None:
     """Errors: MetashellError below the level at which controllers can be unregistered."""
-    from metashell.codec.releases import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL, metadata_version_name
-    from metashell.common.errors import MetashellError
 
     level = work.admin.features().finalized.get(METADATA_VERSION, 0)
     if level < UNREGISTER_CONTROLLER_LEVEL:
@@ -391,8 +377,6 @@ def _refuse_old_level(work: Work) -> None:
 
 def _refuse_unregistered(work: Work, id: int) -> None:
     """Errors: MetashellError where controllers, which know, say that the id is not registered."""
-    from metashell.cli.admin.protocol import AdminError
-    from metashell.codec.error_codes import CONTROLLER_ID_NOT_REGISTERED
 
     if work.asks_controllers and id not in (known := [node.id for node in work.admin.nodes()]):
         raise AdminError(CONTROLLER_ID_NOT_REGISTERED, f"registered are {', '.join(map(str, known))}.", f"controller {id}")
@@ -406,7 +390,6 @@ def _registered_now(work: Work, id: int) -> str:
 
 def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
     """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
-    from metashell.common.errors import MetashellError
     from metashell.metadata.checks.rules.live_quorum import majority
 
     voter = _voter(fresh.quorum, id, directory_id)
@@ -426,7 +409,6 @@ def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forc
 
 def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:
     """The voter that is meant. Errors: MetashellError."""
-    from metashell.common.errors import MetashellError
 
     same = [voter for voter in quorum.voters if voter.id == id and directory_id in (None, voter.directory_id)]
     if len(same) == 1:
@@ -446,13 +428,11 @@ def _text(key: ReplicaKey) -> str:
 
 
 def _directory(key: ReplicaKey) -> str:
-    from metashell.common.values import uuid_text
 
     return uuid_text(key.directory_id)
 
 
 def _directory_text(replica: Replica) -> str | None:
-    from metashell.common.values import uuid_text
 
     return None if replica.directory_id is None else uuid_text(replica.directory_id)
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
+from dataclasses import replace
+from shlex import quote
+from shutil import rmtree
+from signal import SIGINT
 
+from metashell.cli.controllers.live_quorum import main as live
+from metashell.cli.controllers.quorum_options import QUORUM
 from metashell.cli.tool import (
     STATUS_FAILED,
     STATUS_INTERRUPTED,
     STATUS_OK,
+    StopRequested,
+    StopSignals,
     Tool,
     complain,
     file_error_text,
@@ -17,6 +28,9 @@ from metashell.cli.tool import (
     parsed,
     run_sub_command,
 )
+from metashell.common.errors import ConfigError, MetashellError, PathError, UsageError
+from metashell.common.forms import aligned, plain_text, spaced_json, standard_output
+from metashell.common.settings import state_folder
 from metashell.common.terminal import terminal_line
 
 TYPE_CHECKING = False
@@ -45,7 +59,6 @@ NONE_RUNS = "no quorum is running"
 
 def run_quorum(words: list[str]) -> int:
     """Find the sub-command and run it."""
-    from metashell.cli.controllers.quorum_options import QUORUM
 
     return run_sub_command(QUORUM._replace(name=NAME), words, _run_command)
 
@@ -54,7 +67,6 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     name = command.name.rpartition(" ")[2]
     if name not in _COMMANDS:
         # The commands about any quorum that runs, not about the one that this machine has in the background.
-        from metashell.cli.controllers.live_quorum import main as live
 
         return live.perform(command, words)
     values = parsed(command, words)
@@ -64,7 +76,6 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
 
 
 def _registry() -> Registry:
-    from metashell.common.settings import state_folder
     from metashell.quorum.embedded.background import Registry
 
     return Registry(str(state_folder(os.environ) / "quorum"))
@@ -74,7 +85,6 @@ def _registry() -> Registry:
 
 
 def _start(tool: str, values: SimpleNamespace) -> int:
-    from metashell.cli.tool import StopSignals
 
     signals = StopSignals()
     if values.foreground:
@@ -124,7 +134,6 @@ def _start(tool: str, values: SimpleNamespace) -> int:
 
 def _options(values: SimpleNamespace) -> dict[str, Any]:
     """The arguments of EmbeddedQuorum. Errors: UsageError, before anything is begun."""
-    from metashell.common.errors import ConfigError, UsageError
     from metashell.disk.bootstrap import parse_feature_levels, release_level
     from metashell.quorum.embedded.layout import Options, check_fake_brokers, refuse_no_port
 
@@ -162,19 +171,15 @@ def _left_behind(record: Record) -> str:
     """What becomes of the files of a quorum that died."""
     if not record.is_kept:
         return f"{record.directory} is removed"
-    from shlex import quote
 
     return f"{record.directory} is kept (metashell quorum start --dir {quote(record.directory)} opens it again)"
 
 
 def _directory(given: str | None) -> tuple[str, bool]:
     """The quorum's directory, made if it is not there, and whether it is kept. Errors: OSError."""
-    from metashell.common.errors import MetashellError
     from metashell.quorum.embedded.layout import PREFIX
 
     if given == "":
-        from metashell.common.errors import UsageError
-
         raise UsageError("option --dir: names no directory")
     if given is None:
         from tempfile import mkdtemp
@@ -185,15 +190,12 @@ def _directory(given: str | None) -> tuple[str, bool]:
             raise MetashellError(file_error_text(error)) from None
     directory = os.path.abspath(given)
     if os.path.exists(directory) and not os.path.isdir(directory):
-        from metashell.common.errors import PathError
-
         raise PathError(f"{directory}: not a directory", directory)
     os.makedirs(directory, exist_ok=True)
     return directory, True
 
 
 def _throw_away(directory: str, is_kept: bool) -> None:
-    from shutil import rmtree
 
     if not is_kept:
         rmtree(directory, ignore_errors=True)
@@ -201,7 +203,6 @@ def _throw_away(directory: str, is_kept: bool) -> None:
 
 def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
     """Do what a process in the background does; an error before it is ready goes to the one that waits, and always to the log."""
-    from metashell.common.errors import MetashellError
 
     try:
         return work()
@@ -214,7 +215,6 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
 
 def _start_quorum(quorum: EmbeddedQuorum, directory: str) -> None:
     """Errors: MetashellError; OSError with the file at fault."""
-    from metashell.common.errors import MetashellError
 
     try:
         quorum.start()
@@ -227,12 +227,7 @@ def _start_quorum(quorum: EmbeddedQuorum, directory: str) -> None:
 
 def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record, signals: StopSignals) -> int:
     """Run a quorum in this process until a signal comes, or a controller ends by itself. Errors: MetashellError, OSError."""
-    import gc
-    from contextlib import suppress
-    from dataclasses import replace
-    from signal import SIGINT
 
-    from metashell.cli.tool import StopRequested
     from metashell.quorum.embedded.layout import QuorumError
 
     # A command runs without; this one may run for months.
@@ -313,8 +308,6 @@ def _status(tool: str, values: SimpleNamespace) -> int:
     if values.output == "json":
         _print_json(fields)
     else:
-        from metashell.common.forms import aligned
-
         del fields["type"]
         for line in aligned([(name.replace("_", " "), _shown(value)) for name, value in fields.items()]):
             sys.stdout.write(f"{line}\n")
@@ -417,8 +410,6 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
 
 def _end(registry: Registry, record: Record) -> None:
     """Stop the quorum that runs. Errors: QuorumError for one that does not stop."""
-    import signal
-    from contextlib import suppress
 
     from metashell.quorum.embedded.layout import QuorumError
 
@@ -435,14 +426,12 @@ def _end(registry: Registry, record: Record) -> None:
 
 
 def _print_json(fields: dict[str, Any]) -> None:
-    from metashell.common.forms import spaced_json, standard_output
 
     display = standard_output()
     display.out.write(display.colored_json(spaced_json(fields)) + "\n")
 
 
 def _shown(value: object) -> str:
-    from metashell.common.forms import plain_text
 
     return "-" if value is None else plain_text(value)
 

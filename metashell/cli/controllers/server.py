@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, declared_tool, named_values
+from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, StopSignals, declared_tool, named_values
 from metashell.common import options
+from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import CommandSpec, Option, choice, flag, path_argument
 
 if TYPE_CHECKING:
@@ -81,7 +84,6 @@ SIGNAL_BASE = 128
 
 def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends."""
-    from metashell.cli.tool import StopSignals
 
     signals = StopSignals()
     signals.watch()
@@ -100,7 +102,6 @@ def _serve(values: SimpleNamespace) -> int:
 
 def _check_groups(config: ControllerConfig) -> None:
     """Errors: MetashellError for settings of a group coordinator that cannot be, before the controller takes part in anything."""
-    from metashell.common.errors import MetashellError, UsageError
     from metashell.groups.server import is_wanted, read_config
 
     try:
@@ -112,7 +113,6 @@ def _check_groups(config: ControllerConfig) -> None:
 
 def _metrics_socket(port: int) -> socket.socket:
     """Errors: MetashellError that names the option, before the controller takes part in anything."""
-    from metashell.common.errors import MetashellError, UsageError
     from metashell.quorum.server.endpoint import metrics_socket
 
     try:
@@ -126,9 +126,7 @@ def _metrics_socket(port: int) -> socket.socket:
 async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
     """Until a signal, or until it fails. Errors: MetashellError, OSError."""
     import asyncio
-    import signal
 
-    from metashell.common.errors import MetashellError, UsageError
     from metashell.quorum.embedded.members import groups_beside
     from metashell.quorum.server.controller_server import ControllerServer, Garbage
 
@@ -200,7 +198,6 @@ async def _watched(server: ControllerServer, log: EventLog, metrics: socket.sock
 
 def place_of(error: OSError, config: ControllerConfig) -> str:
     """What an error of the system is about that names no file: the directory where the disk is at fault, else the configuration."""
-    import errno
 
     is_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
     return config.directory if is_disk else config.name

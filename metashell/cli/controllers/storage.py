@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from itertools import chain
+from time import localtime, strftime, time
 from typing import TYPE_CHECKING, Any
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+from metashell.codec.releases import FEATURES
 from metashell.common import options as shared
+from metashell.common.errors import ConfigError, MetashellError, StorageError, UsageError
 from metashell.common.forms import spaced_json, standard_output
-from metashell.common.options import Argument, CommandSpec, Option, choice, file_option, flag
-from metashell.disk import storage_info
+from metashell.common.options import Argument, CommandSpec, Option, choice, did_you_mean, file_option, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -162,7 +164,6 @@ def run_storage(words: list[str]) -> int:
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
-    from metashell.common.errors import MetashellError, UsageError
 
     try:
         values = parsed(command, words)
@@ -171,8 +172,6 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
         raise (UsageError("unexpected argument [hidden]") if "password" in str(error) else error) from None
     if values is None:
         return STATUS_OK
-    from metashell.common.errors import ConfigError, StorageError
-    from metashell.common.options import did_you_mean
 
     try:
         return run_storage_command(command.name, command.name.rpartition(" ")[2], values)
@@ -224,6 +223,7 @@ def _info(tool: str, values: SimpleNamespace) -> int:
 
 def _kafka_info(tool: str, path: str) -> int:
     """What Kafka's tool finds, as it prints it."""
+    from metashell.disk import storage_info
     from metashell.disk.config import load_config
     from metashell.disk.storage_info import read_info
 
@@ -236,7 +236,7 @@ def _kafka_info(tool: str, path: str) -> int:
 
 def _own_info(values: SimpleNamespace) -> int:
     """The directories, and what the checks of disks find: the same as `verify` and `health` say."""
-    from metashell.common.errors import ConfigError
+    from metashell.disk import storage_info
     from metashell.disk.config import config_warnings, load_config
     from metashell.disk.storage_info import read_info
     from metashell.metadata.checks import judge_disks
@@ -270,8 +270,7 @@ def _own_info(values: SimpleNamespace) -> int:
 
 
 def _version_mapping(tool: str, values: SimpleNamespace) -> int:
-    from metashell.codec.releases import FEATURES
-    from metashell.disk import bootstrap
+    from metashell.disk import bootstrap, storage_info
 
     typed = values.release_version
     level = bootstrap.NEWEST_RELEASE_LEVEL if typed is None else bootstrap.release_level(typed, unstable=True)
@@ -285,6 +284,7 @@ def _version_mapping(tool: str, values: SimpleNamespace) -> int:
 
 
 def _feature_dependencies(tool: str, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.bootstrap import dependencies
 
     return _print_answer(
@@ -303,6 +303,7 @@ def _random_uuid(tool: str, values: SimpleNamespace) -> int:
 
 
 def _format(tool: str, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.config import load_config
     from metashell.disk.format import plan_format
 
@@ -312,8 +313,6 @@ def _format(tool: str, values: SimpleNamespace) -> int:
             _print([storage_info.kafka_unreadable_line(path)])
         complain(tool, f"{path}: {reason}")
     if plan.refusal is not None:
-        from metashell.common.errors import StorageError
-
         raise StorageError(plan.refusal)
     _warn(tool, plan)
     if values.dry_run:
@@ -354,6 +353,8 @@ def _show_plan(plan: FormatPlan, values: SimpleNamespace) -> int:
 
 def _print_plan(plan: FormatPlan, values: SimpleNamespace, done: str) -> int:
     """Print a plan in our words; `done` says what became, or would become, of each directory."""
+    from metashell.disk import storage_info
+
     return _print_answer(
         values.output,
         text=lambda: chain(storage_info.plan_lines(plan), storage_info.directory_rows(plan, done)),
@@ -362,7 +363,6 @@ def _print_plan(plan: FormatPlan, values: SimpleNamespace, done: str) -> int:
 
 
 def _refuse_locked(paths: Iterable[str]) -> None:
-    from metashell.common.errors import MetashellError
     from metashell.disk.file_system import is_locked
 
     for path in paths:
@@ -371,6 +371,7 @@ def _refuse_locked(paths: Iterable[str]) -> None:
 
 
 def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
+    from metashell.disk import storage_info
     from metashell.disk.format import write_format
 
     if values.output != "kafka":
@@ -414,7 +415,6 @@ def _scram_from_files(paths: Iterable[str]) -> list[str]:
 
 def clock_and_chance() -> Given:
     """The current time, and random values."""
-    from time import localtime, strftime, time
 
     from metashell.disk.format import Given
 

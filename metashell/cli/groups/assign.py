@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, parsed
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import JsonWriter, aligned, counted, standard_output, write_objects
+from metashell.common.terminal import terminal_line
+from metashell.disk.files import open_file
+from metashell.groups.assignors.rows import answer_row, input_warnings
+from metashell.groups.view import parts_text, ranges_text
+from metashell.rehearse.placement.plan_file import parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +28,6 @@ _READ_SIZE = 1 << 20
 
 def assign(command: CommandSpec, words: Sequence[str]) -> int:
     """Answer every row of the files; the status. Errors: UsageError; MetashellError for a file."""
-    from metashell.common.errors import UsageError
-    from metashell.common.forms import standard_output
 
     values = parsed(command, words)
     if values is None:
@@ -54,7 +58,6 @@ class _Work:
     """Shape: `status` is that of the rows so far."""
 
     def __init__(self, name: str, form: str, display: Display, *, is_check: bool) -> None:
-        from metashell.common.forms import JsonWriter
 
         self.status = STATUS_OK
         self._name = name
@@ -65,7 +68,6 @@ class _Work:
         self._cells: list[Row] = []
 
     def take(self, place: str, row: Row, assignor: str | None) -> None:
-        from metashell.groups.assignors.rows import answer_row, input_warnings
 
         given = row.get("output")
         answered = answer_row(assignor, row, place)
@@ -93,7 +95,6 @@ class _Work:
         self.status = STATUS_FAILED
 
     def close(self) -> None:
-        from metashell.common.forms import write_objects
 
         if self._writer is not None:
             self._writer.close()
@@ -103,8 +104,6 @@ class _Work:
 
 def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
     """The objects of files, with where they lie. Errors: UsageError."""
-    from metashell.common.errors import UsageError
-    from metashell.rehearse.placement.plan_file import parse_json
 
     for path in paths:
         source, text = "standard input" if path == STDIN else path, _text(path)
@@ -122,8 +121,6 @@ def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
 
 
 def _text(path: str) -> str:
-    from metashell.common.errors import UsageError
-    from metashell.disk.files import open_file
 
     with open_file(path) as file:
         pieces = []
@@ -157,9 +154,6 @@ def _parts(assigned: Any) -> list[tuple[str, list[int]]]:
 
 def _write_text(display: Display, row: Row) -> None:
     """One line for each member: how much it got, and what."""
-    from metashell.common.forms import aligned, counted
-    from metashell.common.terminal import terminal_line
-    from metashell.groups.view import parts_text
 
     output = row["output"]
     if "assignment" not in output:
@@ -177,7 +171,6 @@ def _write_text(display: Display, row: Row) -> None:
 
 
 def _cells(row: Row) -> list[Row]:
-    from metashell.groups.view import ranges_text
 
     return [
         {"id": row.get("id"), "assignor": row["assignor"], "member": member, "topic": topic, "partitions": ranges_text(partitions)}

@@ -6,6 +6,7 @@ from importlib import import_module
 
 from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
 from metashell.cli.connection import FILES as CLUSTER_FILES
+from metashell.cli.sources import split_options
 from metashell.cli.tool import Tool, run_sub_command
 from metashell.common import options
 from metashell.common import options as shared
@@ -276,7 +277,6 @@ def run_groups(words: list[str]) -> int:
 
 def _command_first(words: list[str]) -> list[str]:
     """The words with the command before the options and paths that stood before it; these paths then come last."""
-    from metashell.cli.sources import split_options
 
     at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
     if not at or words[0] in ("--help", "-h", "--version"):

@@ -5,6 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.groups import committed_offsets, describe_group, with_ends, with_members
+from metashell.cli.admin.groups import list_groups as listed
+from metashell.cli.admin.topics import unseen_groups, unseen_topics
+from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, client_config_of, cluster_of
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import aligned, counted, plain_text
+from metashell.common.terminal import terminal_line
+from metashell.groups.view import part_count, parts_text
+from metashell.net.addresses import Address
+from metashell.net.security import PROTOCOLS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,8 +32,6 @@ SHOWN = 5
 
 def asks_cluster(work: Work) -> bool:
     """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
-    from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE
-    from metashell.common.errors import UsageError
 
     values = work.values
     is_named = bool(values.bootstrap_server or values.bootstrap_controller)
@@ -36,8 +45,6 @@ def asks_cluster(work: Work) -> bool:
 
 
 def list_live_groups(work: Work) -> None:
-    from metashell.cli.admin.groups import list_groups as listed
-    from metashell.cli.admin.topics import unseen_groups
 
     _find_brokers(work)
     groups, failed = listed(work.admin)
@@ -60,7 +67,6 @@ def none_text(work: Work) -> str:
 
 def describe_live_group(work: Work) -> GroupDescription:
     """The group with its members. Errors: MetashellError."""
-    from metashell.cli.admin.groups import describe_group
 
     _find_brokers(work)
     return describe_group(work.admin, work.values.group)
@@ -68,8 +74,6 @@ def describe_live_group(work: Work) -> GroupDescription:
 
 def offset_rows(work: Work) -> list[OffsetRow]:
     """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
-    from metashell.cli.admin.groups import committed_offsets, describe_group, with_ends, with_members
-    from metashell.cli.admin.topics import unseen_topics
 
     _find_brokers(work)
     group_id = work.values.group
@@ -91,7 +95,6 @@ def offset_rows(work: Work) -> list[OffsetRow]:
 
 def share_commits_nothing(group_id: str) -> MetashellError:
     """What is said of a share group, of which the state of its partitions is kept elsewhere."""
-    from metashell.common.errors import MetashellError
 
     return MetashellError(f"{group_id}: a share group commits no offsets")
 
@@ -99,16 +102,12 @@ def share_commits_nothing(group_id: str) -> MetashellError:
 def _find_brokers(work: Work) -> None:
     """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
     if work.asks_controllers:
-        from metashell.cli.connection import cluster_of
-
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
         work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None
 
 
 def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
     """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
-    from metashell.cli.connection import client_config_of
-    from metashell.common.errors import MetashellError
 
     protocol = client_config_of(command_config).security.protocol
     addresses = broker_addresses(image, protocol)
@@ -119,8 +118,6 @@ def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> 
 
 def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
     """Where brokers that are not fenced listen with a security protocol, one address a broker."""
-    from metashell.net.addresses import Address
-    from metashell.net.security import PROTOCOLS
 
     number = PROTOCOLS.index(protocol)
     found = []
@@ -155,7 +152,6 @@ MEMBER_COLUMNS = (
 
 def member_rows(description: GroupDescription) -> list[dict[str, object]]:
     """A row for each member; of a group without members one that has the group alone."""
-    from metashell.groups.view import parts_text
 
     summary = description.summary
     group: dict[str, object] = {
@@ -188,8 +184,6 @@ def member_rows(description: GroupDescription) -> list[dict[str, object]]:
 
 def description_lines(description: GroupDescription) -> Iterator[str]:
     """A group with its members as text."""
-    from metashell.common.forms import aligned, counted
-    from metashell.common.terminal import terminal_line
 
     summary = description.summary
     yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
@@ -225,7 +219,6 @@ def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tup
 
 
 def _member_line(member: MemberDescription) -> str:
-    from metashell.groups.view import part_count
 
     static = f", static member {member.instance_id}" if member.instance_id is not None else ""
     epoch = f", epoch {member.epoch}" if member.epoch is not None else ""
@@ -236,7 +229,6 @@ def _member_line(member: MemberDescription) -> str:
 
 
 def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
-    from metashell.groups.view import parts_text
 
     yield "client", f"{member.client_id} at {member.client_host}"
     if member.rack:
@@ -259,8 +251,6 @@ def _words(name: str) -> str:
 
 
 def _short(value: object) -> str:
-    from metashell.common.forms import plain_text
-    from metashell.groups.view import parts_text
 
     if isinstance(value, dict) and all(
         isinstance(numbers, list) and all(type(one) is int for one in numbers) for numbers in value.values()

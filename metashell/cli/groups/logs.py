@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import Counter
+from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, run_command
+from metashell.cli.connection import CLUSTER_OPTIONS
 from metashell.cli.groups import description as groups_live
+from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
+from metashell.cli.images import load_image
+from metashell.codec.coordinator import coordinator_partition
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import counted
+from metashell.common.options import did_you_mean
+from metashell.common.runtime import PausedCollector
+from metashell.common.values import duration_text, time_text
+from metashell.groups.log import ids_meant, shown_id
+from metashell.groups.log.log_dir import end_offsets, metadata_directories, topic_ids, topic_names
+from metashell.groups.log.queries import FAULTS_MAX, find_group, group_summaries, load_logs, offset_rows
+from metashell.groups.log.queries import describe_found_group as described
+from metashell.groups.log.queries import expiring_offsets as found_expiring
+from metashell.groups.topics import KnownTopics, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,8 +75,6 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 
 def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
     """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
-    from metashell.cli.connection import CLUSTER_OPTIONS
-    from metashell.common.errors import UsageError
 
     try:
         return run_command(command, words, act)
@@ -74,7 +92,6 @@ class Meanwhile:
     """Shows on a terminal what a command does that takes longer than a second."""
 
     def __init__(self, work: Work) -> None:
-        from time import monotonic
 
         self._work = work
         self._now = monotonic
@@ -102,11 +119,6 @@ def read_logs(
 
     Errors: UsageError.
     """
-    from collections import Counter
-
-    from metashell.common.forms import counted
-    from metashell.groups.log import shown_id
-    from metashell.groups.log.queries import FAULTS_MAX, load_logs
 
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
@@ -142,9 +154,6 @@ def read_logs(
 
 def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
     """What was read: each copy of each log."""
-    import os
-
-    from metashell.common.forms import counted
 
     for log in loaded.logs:
         for copy in log.log.copies:
@@ -155,7 +164,6 @@ def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
 
 def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None:
     """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
-    from metashell.groups.log import ids_meant
 
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
@@ -175,9 +183,6 @@ def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None
 
 def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
     """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
-    from metashell.common.errors import MetashellError
-    from metashell.groups.log import ids_meant
-    from metashell.groups.log.queries import find_group
 
     found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
@@ -190,9 +195,6 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
 
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     """What to say of a group that no log has: with ids that are near."""
-    from metashell.common.forms import counted
-    from metashell.common.options import did_you_mean
-    from metashell.groups.log.queries import group_summaries
 
     known = [summary.group_id for summary in group_summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
@@ -200,8 +202,6 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     # All from 0 on are those of a whole topic.
     is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
     if None not in partitions and not is_whole and len(partitions) < 50:
-        from metashell.codec.coordinator import coordinator_partition
-
         number = coordinator_partition(group_id, 50)
         expected = "" if number in partitions else f"; if the topic has 50 partitions, it is in __consumer_offsets-{number}"
     near = did_you_mean(group_id, known) if len(known) < 100_000 else ""
@@ -214,8 +214,6 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
 def _list_groups(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return groups_live.list_live_groups(work)
-    from metashell.common.runtime import PausedCollector
-    from metashell.groups.log.queries import group_summaries
 
     wanted = work.values
     loaded = read_logs(work)
@@ -234,7 +232,6 @@ def _list_groups(work: Work) -> None:
 def _describe_group(work: Work) -> None:
     if groups_live.asks_cluster(work):
         return show_description(work, groups_live.describe_live_group(work))
-    from metashell.groups.log.queries import describe_found_group as described
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
@@ -246,7 +243,6 @@ def _describe_group(work: Work) -> None:
 
 def show_description(work: Work, description: GroupDescription) -> None:
     """A group: as text or JSON one thing, as a table or CSV a row for each member."""
-    from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
 
     if work.form in ("table", "csv"):
         work.rows(member_rows(description), MEMBER_COLUMNS)
@@ -258,7 +254,6 @@ def show_description(work: Work, description: GroupDescription) -> None:
 
 
 def _list_offsets(work: Work) -> None:
-    from metashell.common.values import time_text
 
     rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
@@ -287,8 +282,6 @@ def _list_offsets(work: Work) -> None:
 
 
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
-    from metashell.groups.log.log_dir import end_offsets, topic_ids
-    from metashell.groups.log.queries import offset_rows
 
     found = found_groups(work, read_logs(work), work.values.group)
     if all(one.group.type == "share" for one in found):
@@ -306,7 +299,6 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
     if known is None or row.topic_id in known or not any(row.topic_id):
         return row
     work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
-    from dataclasses import replace
 
     return replace(row, is_of_old_topic=True)
 
@@ -315,10 +307,6 @@ def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) ->
 
 
 def _list_expiring(work: Work) -> None:
-    import time
-
-    from metashell.common.runtime import PausedCollector
-    from metashell.groups.log.queries import expiring_offsets as found_expiring
 
     values = work.values
     now_ms = round(time.time() * 1000) if values.at is None else values.at
@@ -330,7 +318,6 @@ def _list_expiring(work: Work) -> None:
 
 
 def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[str, object]:
-    from metashell.common.values import duration_text, time_text
 
     left = one.expires_ms - now_ms
     commit_ms = one.row.commit_ms or 0
@@ -383,16 +370,11 @@ class NamedTopics:
         yield self._metadata
 
     def _read_beside(self) -> Topics:
-        from metashell.groups.log.log_dir import topic_names
-        from metashell.groups.topics import KnownTopics, Topic
 
         return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
 
     def _read_metadata(self) -> Topics:
         """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
-        from metashell.common.errors import MetashellError
-        from metashell.groups.log.log_dir import metadata_directories
-        from metashell.groups.topics import KnownTopics
 
         values = self._work.values
         if values.metadata is not None:
@@ -405,8 +387,6 @@ class NamedTopics:
         return KnownTopics()
 
     def _of(self, path: str) -> Topics:
-        from metashell.cli.images import load_image
-        from metashell.groups.topics import KnownTopics, Topic
 
         image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
         return KnownTopics(Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+from dataclasses import replace
+from functools import partial
+from time import process_time
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, named_values, parsed, run_sub_command, write_page
 from metashell.common import options
-from metashell.common.options import Argument, CommandSpec, Option, choice, file_option, flag
-from metashell.groups.simulation import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGY_SUMMARIES
+from metashell.common.errors import UsageError
+from metashell.common.forms import standard_output, write_aligned, write_objects
+from metashell.common.options import Argument, CommandSpec, Option, choice, file_option, flag, one_of
+from metashell.common.runtime import processors
+from metashell.common.terminal import show_progress
+from metashell.groups.simulation import ASSUMPTIONS, SCENARIO_SUMMARIES, STRATEGIES, STRATEGY_SUMMARIES, Plan, apply_assumptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +106,6 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
-    from metashell.common.forms import standard_output
     from metashell.groups.simulation.scenarios import SCENARIOS
 
     scenario = SCENARIOS[values.scenario]
@@ -106,7 +113,6 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
     plan = _plan(values, strategies[0])
     outcomes = _simulated(plan, scenario, strategies, values.verbose)
     if values.html is not None:
-        from metashell.cli.tool import write_page
         from metashell.groups.simulation.report import simulation_page
 
         write_page(values.html, simulation_page(plan, scenario, outcomes))
@@ -116,9 +122,6 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
 
 def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[StrategyConfig]:
     """The strategies that are compared. Errors: UsageError for an unknown one, and where the scenario has its own."""
-    from metashell.common.errors import UsageError
-    from metashell.common.options import one_of
-    from metashell.groups.simulation import STRATEGIES
 
     if scenario.strategies:
         if not is_default:
@@ -133,9 +136,6 @@ def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[Stra
 
 def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
     """Errors: UsageError for sizes that cannot be simulated, and assumptions that do not parse."""
-    from metashell.cli.tool import named_values
-    from metashell.common.errors import UsageError
-    from metashell.groups.simulation import Plan, apply_assumptions
 
     for name, least, most in (("members", 2, MEMBERS_MAX), ("partitions", 1, PARTITIONS_MAX), ("topics", 1, PARTITIONS_MAX)):
         if not least <= getattr(values, name) <= most:
@@ -153,9 +153,6 @@ def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
 
 def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[StrategyConfig], is_verbose: bool) -> list[Outcome]:
     """The outcome of each strategy; large ones side by side, in processes of their own."""
-    from functools import partial
-
-    from metashell.common.terminal import show_progress
 
     play = partial(_play, plan, scenario.name)
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
@@ -179,12 +176,8 @@ def _side_by_side(
     play: Callable[[StrategyConfig], tuple[Outcome, float]], scenario: Scenario, strategies: Sequence[StrategyConfig]
 ) -> list[tuple[Outcome, float]]:
     """Play each strategy in a process of its own; an interrupt ends them too."""
-    import signal
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
-
-    from metashell.common.runtime import processors
-    from metashell.common.terminal import show_progress
 
     others = set(active_children())
     count = min(len(strategies), processors())
@@ -202,8 +195,6 @@ def _side_by_side(
 
 def _play(plan: Plan, scenario: str, strategy: StrategyConfig) -> tuple[Outcome, float]:
     """The outcome, and the seconds of a processor that it took."""
-    from dataclasses import replace
-    from time import process_time
 
     from metashell.groups.simulation.scenarios import SCENARIOS, simulate
 
@@ -213,7 +204,6 @@ def _play(plan: Plan, scenario: str, strategy: StrategyConfig) -> tuple[Outcome,
 
 
 def _print(display: Display, form: str, plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> None:
-    from metashell.common.forms import write_aligned, write_objects
     from metashell.groups.simulation.report import outcome_object, outcome_row, outcome_text_rows, simulation_heading, simulation_object
 
     if form == "text":

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from itertools import groupby
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work
 from metashell.cli.groups.logs import NamedTopics, no_such_group, perform_on_logs, read_logs
+from metashell.common.errors import MetashellError, UsageError
+from metashell.common.forms import aligned, counted
+from metashell.common.terminal import terminal_line
+from metashell.common.values import duration_text, time_text
+from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
+from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of, streams_checks
+from metashell.groups.log.timeline import build_timeline
+from metashell.groups.log.timeline_events import delay_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +47,6 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 
 def _read_timelines(work: Work) -> list[Timeline]:
     """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
-    from metashell.common.errors import MetashellError
-    from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
-    from metashell.groups.log.timeline import build_timeline
 
     group_id = shown_id(work.values.group)
     ids = ids_meant(group_id)
@@ -57,7 +65,6 @@ def _read_timelines(work: Work) -> list[Timeline]:
 
 
 def _why(work: Work) -> None:
-    from metashell.common.errors import UsageError
 
     last: int | None = work.values.last
     if last == 0:
@@ -75,9 +82,6 @@ def _why(work: Work) -> None:
 
 def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]:
     """Rebalances as text, each with what is known of it."""
-    from metashell.common.forms import counted
-    from metashell.common.terminal import terminal_line
-    from metashell.common.values import time_text
 
     if not story.rebalances:
         yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
@@ -94,8 +98,6 @@ def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]
 
 
 def _rebalance_line(rebalance: Rebalance) -> str:
-    from metashell.common.forms import counted
-    from metashell.common.values import duration_text, time_text
 
     name = "generation" if rebalance.kind == "classic" else "epoch"
     if rebalance.kind == "classic":
@@ -111,9 +113,6 @@ def _rebalance_line(rebalance: Rebalance) -> str:
 
 
 def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
-    from metashell.common.forms import counted
-    from metashell.common.values import duration_text
-    from metashell.groups.log.timeline_events import delay_text
 
     for cause in rebalance.causes:
         yield f"because {cause.text}"
@@ -130,7 +129,6 @@ def _rebalance_texts(rebalance: Rebalance, story: Timeline) -> Iterator[str]:
 
 
 def _rebalance_row(rebalance: Rebalance, story: Timeline) -> dict[str, object]:
-    from metashell.common.values import time_text
 
     return {
         "type": "rebalance",
@@ -173,15 +171,12 @@ def _history(work: Work) -> None:
 
 def history_lines(events: Sequence[TimelineEvent]) -> Iterator[str]:
     """Events as text, one a line."""
-    from metashell.common.forms import aligned
-    from metashell.common.values import time_text
 
     rows = [[time_text(event.moment.ms), str(event.moment.offset), event.kind, event.text] for event in events]
     yield from aligned(rows, right=[1])
 
 
 def _event_row(event: TimelineEvent) -> dict[str, object]:
-    from metashell.common.values import time_text
 
     return {
         "type": "event",
@@ -198,9 +193,6 @@ def _event_row(event: TimelineEvent) -> dict[str, object]:
 
 def _all_groups_of_a_path(work: Work) -> None:
     """A first word that is a path and looks like one, or the only word, means all groups. Errors: UsageError where no path was named."""
-    import os
-
-    from metashell.common.errors import UsageError
 
     values = work.values
     if values.paths and not (os.sep in values.group and os.path.lexists(values.group)):
@@ -211,7 +203,6 @@ def _all_groups_of_a_path(work: Work) -> None:
 
 
 def _downgrade_check(work: Work) -> None:
-    from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of
 
     _all_groups_of_a_path(work)
     values = work.values
@@ -225,7 +216,6 @@ def _downgrade_check(work: Work) -> None:
 
 
 def _streams_upgrade(work: Work) -> None:
-    from metashell.groups.log.downgrade_checks import streams_checks
 
     _all_groups_of_a_path(work)
     like = "" if work.values.group == "*" else f" like {work.values.group}"
@@ -245,10 +235,6 @@ def _show_checks(work: Work, checks: Sequence[DowngradeCheck], none: str) -> Non
 
 def check_lines(checks: Sequence[DowngradeCheck], width: int | None) -> Iterator[str]:
     """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
-    from itertools import groupby
-    from textwrap import wrap
-
-    from metashell.common.terminal import terminal_line
 
     for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
         yield terminal_line(f"{group_id} ({kind})")

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
+import signal
 import sys
+import time
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.cli.images import check_path
+from metashell.cli.inspect.checks import verify_main as verify
+from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.redaction import broker_config_keys
+from metashell.codec.releases import metadata_version_name
 from metashell.common import options
+from metashell.common.errors import PathError, UsageError
+from metashell.common.forms import compact_json, counted, spaced_json, standard_output
 from metashell.common.options import Argument, CommandSpec, file_option, flag
+from metashell.common.terminal import show_progress, update_progress
+from metashell.common.values import uuid_text
+from metashell.inspect.bundle_names import KEPT, Aliases, Names, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,9 +96,6 @@ def _bundle(values: SimpleNamespace) -> int:
     """Write the archive, and say in a line what it holds."""
     from tempfile import TemporaryDirectory
 
-    from metashell.cli.images import check_path
-    from metashell.common.errors import UsageError
-    from metashell.common.terminal import show_progress, update_progress
     from metashell.disk.outputs import refuse_beside_logs, temporary_files
     from metashell.inspect.bundle import new_file, pack_directory, plan_copy
 
@@ -124,7 +136,6 @@ def _bundle(values: SimpleNamespace) -> int:
 @contextmanager
 def _cleaned_up() -> Iterator[None]:
     """Let what ends a process end the block, so that nothing of it stays behind."""
-    import signal
 
     def stop(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -141,7 +152,6 @@ def _cleaned_up() -> Iterator[None]:
 
 
 def _refuse_existing(path: str) -> None:
-    from metashell.common.errors import PathError
 
     if os.path.lexists(path):
         raise PathError(f"{path}: is there already; nothing was written", path)
@@ -158,7 +168,6 @@ def _top_name(out: str) -> str:
 
 
 def _now(form: str) -> str:
-    import time
 
     return time.strftime(form, time.gmtime())
 
@@ -167,9 +176,6 @@ def _now(form: str) -> str:
 
 
 def _names(plan: Plan, max_decompressed: int) -> Names:
-    from random import SystemRandom
-
-    from metashell.inspect.bundle_names import KEPT, Aliases, Names
 
     aliases = Aliases(SystemRandom().randrange, patterns=plan.prefixed_patterns(max_decompressed), kept=KEPT)
     return Names(aliases, _settings())
@@ -177,10 +183,6 @@ def _names(plan: Plan, max_decompressed: int) -> Names:
 
 def _settings() -> Settings:
     """What Kafka knows of settings, and the words of its own lists."""
-    from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-    from metashell.codec.redaction import broker_config_keys
-    from metashell.codec.releases import metadata_version_name
-    from metashell.inspect.bundle_names import Settings
     from metashell.quorum.controller.settings import config_keys
 
     kinds = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", CLIENT_METRICS_RESOURCE: "client_metrics", GROUP_RESOURCE: "group"}
@@ -196,13 +198,11 @@ def _settings() -> Settings:
 
 
 def _random_cluster_id() -> str:
-    from metashell.common.values import uuid_text
 
     return uuid_text(os.urandom(16))
 
 
 def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
-    from metashell.common.forms import compact_json
 
     rows: list[dict[str, Any]] = [{"kind": kind, "name": name, "alias": alias} for kind, name, alias in names.aliases.dealt()]
     if copy.cluster_id is not None:
@@ -215,9 +215,6 @@ def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
 
 def _add_answers(work: str, name: str, plan: Plan, values: SimpleNamespace) -> None:
     """Ask our own tools about the copy. Nothing that they say of the source goes in, but for the places of what verify finds there."""
-    from metashell.cli.inspect.checks import verify_main as verify
-    from metashell.cli.inspect.kafka_shell import main as kafka_shell
-    from metashell.common.terminal import update_progress
 
     limit = ("--max-decompressed", str(values.max_decompressed))
     runs: tuple[tuple[str, Callable[[Sequence[str]], int], tuple[str, ...]], ...] = (
@@ -255,7 +252,6 @@ _FINDING: Final = re.compile(
 
 def _places(found: str) -> str:
     """Where verify found something in the source: file, byte, offset and severity. What it says there may hold paths and names."""
-    import json
 
     lines = []
     for text in found.splitlines():
@@ -281,7 +277,6 @@ def _add_readme(folder: str, name: str, copy: Copy, *, is_anonymised: bool) -> N
 
 
 def _report_bundle(values: SimpleNamespace, name: str, copy: Copy) -> None:
-    from metashell.common.forms import counted, spaced_json, standard_output
     from metashell.inspect.bundle import removed, removed_words
 
     if values.output == "json" and values.out != _STDOUT:

@@ -5,13 +5,20 @@ Health joins the facts of all sources and runs the checks on them. Verify also p
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metashell.cli.connection import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, TIMEOUT
+from metashell.cli.images import Loaded, load_image, make_context, past_of_path
 from metashell.cli.tool import STATUS_OK, declared_tool
+from metashell.codec.releases import NEWEST_RELEASE, RELEASES
 from metashell.common import options
 from metashell.common.errors import PathError, UsageError
+from metashell.common.forms import standard_output, write_rows
 from metashell.common.options import CommandSpec, Option, choice, flag, source_argument
+from metashell.common.terminal import show_progress
+from metashell.common.uris import shown_uri
+from metashell.inspect.verify import VerifyOptions
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -183,7 +190,6 @@ HEALTH_NAME = "metashell health"
 
 
 def _health(values: SimpleNamespace) -> int:
-    from metashell.common.terminal import show_progress
     from metashell.shell.commands.health import run_health
 
     if values.list:
@@ -200,9 +206,7 @@ def _health(values: SimpleNamespace) -> int:
 
 def gather_facts(values: SimpleNamespace) -> Facts:
     """The facts of every source of the command line. Errors: PathError for one that is not there."""
-    from dataclasses import replace
 
-    from metashell.codec.releases import NEWEST_RELEASE, RELEASES
     from metashell.metadata.facts import gather_facts
 
     for path in values.sources:
@@ -222,7 +226,6 @@ def gather_facts(values: SimpleNamespace) -> Facts:
 
 def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
     """The facts of disks joined with what a live cluster answers now: its image is the newest."""
-    from dataclasses import replace
 
     from metashell.cli.cluster.live_facts import LAG_MS, gather_live
 
@@ -245,14 +248,12 @@ def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
 
 
 def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:
-    from metashell.cli.images import load_image
 
     return load_image(path, certain_only=False, max_decompressed=max_decompressed).image
 
 
 def _with_image(facts: Facts, image: MetadataImage) -> Facts:
     """The facts with the image of a file, where it is newer than the one they have."""
-    from dataclasses import replace
 
     from metashell.metadata.checks import Health
 
@@ -265,7 +266,6 @@ def _with_image(facts: Facts, image: MetadataImage) -> Facts:
 
 
 def _context(values: SimpleNamespace, facts: Facts) -> Context:
-    from metashell.cli.images import Loaded, make_context, past_of_path
     from metashell.metadata.image import EMPTY_IMAGE
 
     image = EMPTY_IMAGE if facts.health is None else facts.image
@@ -288,7 +288,6 @@ def _context(values: SimpleNamespace, facts: Facts) -> Context:
 
 def _list(values: SimpleNamespace) -> int:
     """Print every check."""
-    from metashell.common.forms import standard_output, write_rows
     from metashell.metadata.checks import all_checks
 
     rows: list[dict[str, object]] = [
@@ -318,11 +317,6 @@ VERIFY_NAME = "metashell verify"
 
 def _verify(values: SimpleNamespace) -> int:
     """Check what the command line names."""
-    from metashell.common.errors import UsageError
-    from metashell.common.forms import standard_output
-    from metashell.common.terminal import show_progress
-    from metashell.disk.uris import shown_uri
-    from metashell.inspect.verify import VerifyOptions
     from metashell.inspect.verify.run import run_verify
 
     if values.start_safe and (values.deep or values.digest is not None):

@@ -7,9 +7,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.cli.connection import QUORUM_OPTIONS
+from metashell.cli.connection import QUORUM_OPTIONS, names_quorum, target_of
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, EscapedErrors, declared_tool, kafka_tool, output_target
+from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common import options
+from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag, source_argument
 
 if TYPE_CHECKING:
@@ -193,7 +195,6 @@ NAME = "dump-log"
 
 def _dump(values: SimpleNamespace) -> int:
     """Dump what the command line names."""
-    from metashell.cli.connection import names_quorum
 
     if names_quorum(values):
         return dump_quorum(values, _options(values))
@@ -203,7 +204,6 @@ def _dump(values: SimpleNamespace) -> int:
 
 
 def _options(values: SimpleNamespace) -> DumpOptions:
-    from metashell.common.errors import UsageError
     from metashell.inspect.dump.options import DumpOptions
 
     if values.summary and values.output == "kafka":
@@ -236,7 +236,6 @@ def shared_options(values: SimpleNamespace) -> dict[str, Any]:
 
 
 def _files(values: SimpleNamespace, *, is_needed: bool) -> tuple[str, ...]:
-    from metashell.common.errors import UsageError
 
     listed = [part for joined in values.files for part in joined.split(",") if part]
     files = (*listed, *values.file)
@@ -254,7 +253,6 @@ main = declared_tool(NAME, DUMP_LOG, _dump)
 
 def dump_quorum(values: SimpleNamespace, options: DumpOptions) -> int:
     """Dump what the options name; gives the exit status. Errors: UsageError, AttachError."""
-    from metashell.cli.connection import target_of
     from metashell.inspect.dump.own_session import refuse_whole_files, run_pieces
     from metashell.quorum.observer.attach import attach_chunks
 
@@ -283,7 +281,6 @@ KAFKA_NAME = "kafka-dump-log"
 
 def run_kafka_dump_log(words: list[str]) -> int:
     """Dump what the command line names; help and version come before all checks, as in Kafka."""
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import parse_joptsimple
 
     values = parse_joptsimple(KAFKA_DUMP_LOG, words)
@@ -291,8 +288,6 @@ def run_kafka_dump_log(words: list[str]) -> int:
         _print_help()
         return STATUS_FAILED
     if values.version:
-        from metashell.codec.releases import NEWEST_RELEASE
-
         sys.stdout.write(f"{NEWEST_RELEASE.patch}\n")
         return STATUS_OK
     if values.files is None:

@@ -10,10 +10,12 @@ import os
 import sys
 from contextlib import closing
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, confirm, parsed
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.demo import demo_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +62,6 @@ def run_kafka_shell(words: list[str], name: str = NAME) -> int:
 def _run_on_source(values: SimpleNamespace) -> int:
     from metashell.cli.connection import names_quorum
     from metashell.cli.images import READS_LOG_ONLY, compares_with_quorum, load_image, other_past, past_of_path, report_faults, run_commands
-    from metashell.common.errors import UsageError
     from metashell.common.terminal import show_progress
     from metashell.metadata.image.image import lacks_some
 
@@ -138,7 +139,6 @@ def _show_moment(context: Context, text: str) -> None:
 
 
 def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
-    from metashell.common.errors import PathError, UsageError
     from metashell.shell.commands import find_command
 
     if command and find_command(command[0]) is None:
@@ -148,7 +148,6 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
 
 def read_election(path: str) -> Leader | None:
     """The election in the quorum-state of a directory; None without one. Errors: MetashellError if it cannot be read."""
-    from metashell.common.errors import PathError
     from metashell.disk.inputs import find_metadata
     from metashell.disk.names import QUORUM_STATE
     from metashell.disk.state_files import read_quorum_state
@@ -175,7 +174,6 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
     from metashell.cli.cluster.live_facts import LeaderlessError, SeenLog, attach_observer
     from metashell.cli.connection import target_of
     from metashell.cli.images import KeptQuorum, Loaded, other_past, report_faults, run_commands
-    from metashell.common.errors import UsageError
     from metashell.common.terminal import show_progress
     from metashell.metadata.checks import Facts
     from metashell.metadata.image.image import lacks_some
@@ -232,7 +230,6 @@ def _static_min_isr(values: SimpleNamespace) -> int:
 
 def _named(values: SimpleNamespace) -> SimpleNamespace:
     """The quorum of the command line: what the environment says is for others."""
-    from types import SimpleNamespace
 
     from metashell.cli.connection import TIMEOUT_S, cluster_of
 
@@ -253,8 +250,6 @@ def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> i
 
 def _path(values: SimpleNamespace) -> str:
     if values.demo:
-        from metashell.demo import demo_directory
-
         return demo_directory()
     return str(values.snapshot)
 
@@ -354,7 +349,6 @@ SEEN_S = 2
 
 def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescription:
     """The quorum that a shell is attached to, as its leader tells it. Errors: MetashellError."""
-    from types import SimpleNamespace
 
     from metashell.cli.admin.cluster import describe_quorum
     from metashell.cli.connection import open_admin
@@ -418,13 +412,16 @@ class ShellChanges:
 
 
 def _noun_tool(noun: str) -> NounTool:
+    from metashell.cli.cluster.noun_tool import NounTool
+
     if noun == "quorum":
-        # Only those of its commands that ask a cluster.
-        from metashell.cli.controllers.live_quorum import main
+        # Only those of its commands that ask a cluster; by name, because that module knows this one.
+        from importlib import import_module
 
-        return main
-    from metashell.cli.main import tool_of
+        tool: object = import_module("metashell.cli.controllers.live_quorum").main
+    else:
+        from metashell.cli.main import tool_of
 
-    tool = tool_of(noun)
+        tool = tool_of(noun)
     assert isinstance(tool, NounTool)
     return tool

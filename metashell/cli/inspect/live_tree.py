@@ -10,12 +10,19 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
+from metashell.cli.admin.groups import committed_offsets, describe_group, list_groups, with_ends
+from metashell.cli.connection import TIMEOUT_S, open_admin
+from metashell.cli.groups.description import brokers_of
 from metashell.cli.tool import complain
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, UsageError
+from metashell.disk.inputs import find_metadata
 from metashell.disk.source import DirectorySource, open_source
+from metashell.groups.log.queries import LoadedLogs, describe_found_group, find_group, group_summaries, load_logs, offset_rows
 from metashell.metadata.image import ImageLoader, load_image
+from metashell.metadata.image.differences import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +158,6 @@ class Growth:
         return self._show(image, None)
 
     def _show(self, image: MetadataImage, batches: tuple[RecordBatch, ...] | None) -> Step:
-        from metashell.metadata.image.differences import Step
 
         step = Step(self._directory.image, image, batches)
         self._directory.image = image
@@ -167,7 +173,6 @@ def _same(one: BatchHeader, other: BatchHeader) -> bool:
 
 def _signature(path: str) -> object:
     """A value that differs after every write. Errors: MetashellError if the directory is gone."""
-    from metashell.disk.inputs import find_metadata
 
     found = find_metadata(path)
     sizes = []
@@ -192,17 +197,14 @@ class LoggedGroups:
         self._sizes: list[tuple[str, int]] = []
 
     def summaries(self) -> Sequence[GroupSummary]:
-        from metashell.groups.log.queries import group_summaries
 
         return group_summaries(self._read())
 
     def description(self, group_id: str) -> GroupDescription:
-        from metashell.groups.log.queries import describe_found_group
 
         return describe_found_group(self._found(group_id), self._topics())
 
     def offsets(self, group_id: str) -> Sequence[OffsetRow]:
-        from metashell.groups.log.queries import offset_rows
 
         return offset_rows(self._found(group_id), self._topics(), {})
 
@@ -213,8 +215,6 @@ class LoggedGroups:
 
     def _found(self, group_id: str) -> FoundGroup:
         """Errors: MetashellError for a group that is gone."""
-        from metashell.common.errors import MetashellError
-        from metashell.groups.log.queries import find_group
 
         found = find_group(self._read(), group_id)
         if not found:
@@ -222,8 +222,6 @@ class LoggedGroups:
         return found[-1]
 
     def _read(self) -> LoadedLogs:
-        from metashell.common.errors import UsageError
-        from metashell.groups.log.queries import LoadedLogs, load_logs
 
         sizes = _sizes_of(self._logs)
         if self._loaded is None or sizes != self._sizes:
@@ -258,7 +256,6 @@ class LiveGroups:
         self._opened: Admin | None = None
 
     def summaries(self) -> Sequence[GroupSummary]:
-        from metashell.cli.admin.groups import list_groups
 
         found, failed = list_groups(self._admin)
         if failed:
@@ -266,12 +263,10 @@ class LiveGroups:
         return found
 
     def description(self, group_id: str) -> GroupDescription:
-        from metashell.cli.admin.groups import describe_group
 
         return describe_group(self._admin, group_id)
 
     def offsets(self, group_id: str) -> Sequence[OffsetRow]:
-        from metashell.cli.admin.groups import committed_offsets, with_ends
 
         return with_ends(self._admin, committed_offsets(self._admin, group_id))
 
@@ -279,11 +274,6 @@ class LiveGroups:
     def _admin(self) -> Admin:
         """Errors: MetashellError where no broker can be asked."""
         if self._opened is None:
-            from types import SimpleNamespace
-
-            from metashell.cli.connection import TIMEOUT_S, open_admin
-            from metashell.cli.groups.description import brokers_of
-
             values = SimpleNamespace(**vars(self._values))
             values.timeout = values.timeout or TIMEOUT_S
             if values.bootstrap_controller:

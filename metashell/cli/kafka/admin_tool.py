@@ -8,8 +8,9 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, complain
+from metashell.cli.tool import STATUS_FAILED, EscapedErrors, complain
 from metashell.common import options
+from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ class TerseError(Exception):
 
 def usage_error(tool: CommandSpec, error: UsageError) -> UsageError:
     """Print the usage lines and give the error, without any word that may hold a password."""
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import usage_text
 
     command = next((command for command in tool.commands if command.name == error.argument), None)
@@ -90,7 +90,6 @@ def with_kafka_errors(act: Callable[[], int]) -> int:
 
 def write_error(line: str) -> int:
     """Write a line of Kafka's to stderr, after all that was printed, without the credentials of a URI; the status of a failure."""
-    from metashell.cli.tool import EscapedErrors
 
     sys.stdout.flush()
     errors = EscapedErrors()

@@ -5,9 +5,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import ADMIN_FILES, admin_command, bootstrap
+from metashell.cli.kafka.admin_tool import (
+    ADMIN_FILES,
+    CONNECTION,
+    TerseError,
+    admin_command,
+    bootstrap,
+    exception_text,
+    open_admin,
+    print_json,
+    print_lines,
+    usage_error,
+    with_kafka_errors,
+)
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, kafka_tool
 from metashell.common import options
+from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 
 if TYPE_CHECKING:
@@ -82,8 +95,6 @@ _FENCED = "The option --include-fenced-brokers is only supported with --bootstra
 
 def run_kafka_cluster(words: list[str]) -> int:
     """Run the sub-command; errors that Kafka prints in one line have the same words."""
-    from metashell.cli.kafka.admin_tool import CONNECTION, usage_error, with_kafka_errors
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import command_help_text, missing_text, parse_argparse4j_command
 
     try:
@@ -111,7 +122,6 @@ def _find_addresses(values: SimpleNamespace) -> bool:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-    from metashell.cli.kafka.admin_tool import TerseError, open_admin
 
     if values.config is not None:
         if values.command_config is not None:
@@ -182,7 +192,6 @@ def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> i
 
 
 def _show(values: SimpleNamespace, lines: Iterable[str], found: dict[str, object]) -> int:
-    from metashell.cli.kafka.admin_tool import print_json, print_lines
 
     if values.output == "json":
         print_json(found)
@@ -235,7 +244,6 @@ def _api_versions(admin: Admin, values: SimpleNamespace) -> int:
 def _api_lines(node: Node, apis: list[ApiSupport] | MetashellError) -> list[str]:
     """What NodeApiVersions.toString says of a node."""
     from metashell.cli.admin.protocol import AdminError
-    from metashell.cli.kafka.admin_tool import exception_text
 
     head = f"{node.address} (id: {node.id} rack: {node.rack or 'null'} isFenced: {str(node.is_fenced).lower()}) -> "
     if not isinstance(apis, list):

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import ADMIN_FILES, admin_command, bootstrap, host_port_pairs
+from metashell.cli.kafka.admin_tool import (
+    ADMIN_FILES,
+    TerseError,
+    admin_command,
+    bootstrap,
+    host_port_pairs,
+    open_admin,
+    print_json,
+    print_lines,
+    with_kafka_errors,
+    write_error,
+)
 from metashell.cli.tool import STATUS_OK, kafka_tool
+from metashell.codec.releases import FEATURES, METADATA_VERSION, metadata_version_name
 from metashell.common import options
+from metashell.common.errors import ConfigError, StorageError, UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 
 if TYPE_CHECKING:
@@ -135,8 +149,6 @@ _NOT_BOTH = "Can not specify `release-version` with other feature flags."
 
 def run_kafka_features(words: list[str]) -> int:
     """Run the sub-command; errors that Kafka prints in one line have the same words."""
-    from metashell.cli.kafka.admin_tool import with_kafka_errors, write_error
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command
 
     try:
@@ -152,8 +164,6 @@ def run_kafka_features(words: list[str]) -> int:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-    from metashell.cli.kafka.admin_tool import TerseError, open_admin
-    from metashell.common.errors import ConfigError, StorageError
 
     try:
         if command in _OFFLINE:
@@ -166,7 +176,6 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 
 def _look_up(command: str, values: SimpleNamespace) -> int:
     """What needs no cluster, and is the storage tool's too, but for the words for a level that is none."""
-    from types import SimpleNamespace
 
     from metashell.cli.controllers.storage import run_storage_command
     from metashell.disk.bootstrap import parse_feature_levels
@@ -188,7 +197,6 @@ def _describe(admin: Admin, values: SimpleNamespace) -> int:
     # Through controllers Kafka asks the active one, and fails for those who may not ask which that is.
     node = admin.active_id() if values.node_id is None and values.bootstrap_controller else values.node_id
     found = describe_features(admin, node=node)
-    from metashell.cli.kafka.admin_tool import print_json, print_lines
 
     if values.output == "json":
         print_json(_features_json(found))
@@ -209,7 +217,6 @@ def _feature_lines(found: FeaturesDescription) -> Iterator[str]:
 
 def _level_text(feature: str, level: int) -> str:
     """A level as Kafka prints it: that of metadata.version by its name."""
-    from metashell.codec.releases import METADATA_VERSION, metadata_version_name
     from metashell.disk.bootstrap import NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
 
     if feature != METADATA_VERSION:
@@ -253,8 +260,6 @@ def _downgrade_of(values: SimpleNamespace) -> Change:
 
 def _wanted_levels(verb: str, values: SimpleNamespace) -> dict[str, int]:
     """The levels that the command line asks for. Errors: TerseError, StorageError."""
-    from metashell.cli.kafka.admin_tool import TerseError
-    from metashell.codec.releases import FEATURES, METADATA_VERSION
     from metashell.disk import bootstrap
 
     if values.release_version is not None:
@@ -274,7 +279,6 @@ def _wanted_levels(verb: str, values: SimpleNamespace) -> dict[str, int]:
 
 
 def _add(levels: dict[str, int], name: str, level: int) -> None:
-    from metashell.cli.kafka.admin_tool import TerseError
 
     if name in levels:
         raise TerseError(f"Feature {name} was specified more than once.")
@@ -283,13 +287,11 @@ def _add(levels: dict[str, int], name: str, level: int) -> None:
 
 def _update(admin: Admin, verb: str, levels: Mapping[str, int], change: Change, values: SimpleNamespace) -> int:
     from metashell.cli.admin.cluster import update_features
-    from metashell.cli.kafka.admin_tool import TerseError
 
     if not levels:
         raise TerseError(f"You must specify at least one feature to {verb}")
     _check(levels, verb)
     errors = update_features(admin, levels, change, dry_run=values.dry_run)
-    from metashell.cli.kafka.admin_tool import print_json, print_lines
 
     if values.output == "json":
         print_json({"type": "feature_updates", "dry_run": values.dry_run, "updates": _updates_json(verb, levels, errors)})
@@ -303,7 +305,6 @@ def _update(admin: Admin, verb: str, levels: Mapping[str, int], change: Change, 
 
 def _check(levels: Mapping[str, int], verb: str) -> None:
     """What Kafka's client refuses before it sends anything. Errors: TerseError."""
-    from metashell.cli.kafka.admin_tool import TerseError
 
     for name, level in levels.items():
         if level < 0:

@@ -25,10 +25,12 @@ from metashell.cli.controllers.storage import (
     STANDALONE,
     STORAGE_FILES,
     VERSION_MAPPING,
+    run_storage_command,
 )
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, kafka_tool
 from metashell.common import options
-from metashell.common.options import CommandSpec, Option
+from metashell.common.errors import MetashellError, StorageError, UsageError
+from metashell.common.options import MAX_DECOMPRESSED, CommandSpec, Option
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -141,7 +143,6 @@ STORAGE_NAME = "kafka-storage"
 
 def run_kafka_storage(words: list[str]) -> int:
     """Run the sub-command; errors that Kafka prints in one line have the same words."""
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command, splice_argument_files
 
     try:
@@ -154,8 +155,6 @@ def run_kafka_storage(words: list[str]) -> int:
         tool = None if command is KAFKA_STORAGE else KAFKA_STORAGE
         sys.stdout.write(command_help_text(command, tool))
         return STATUS_OK
-    from metashell.cli.controllers.storage import run_storage_command
-    from metashell.common.errors import StorageError
 
     try:
         return run_storage_command(STORAGE_NAME, command.name, values)
@@ -174,7 +173,6 @@ SHELL_NAME = "kafka-metadata-shell"
 def run_kafka_metadata_shell(words: list[str]) -> int:
     """Open the file, then run one command, a prompt, or the lines of standard input."""
     from metashell.cli.shell_options import KAFKA_METADATA_SHELL
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import help_text, parse_argparse4j, usage_text
 
     try:
@@ -190,8 +188,6 @@ def run_kafka_metadata_shell(words: list[str]) -> int:
 
 def _run_on_file(values: SimpleNamespace) -> int:
     from metashell.cli.images import load_image, make_context, report_faults, run_commands
-    from metashell.common.errors import MetashellError
-    from metashell.common.options import MAX_DECOMPRESSED
 
     if os.path.isdir(values.snapshot):
         raise MetashellError(f"Unexpected error: {values.snapshot} (Is a directory; kafka-shell opens directories)")

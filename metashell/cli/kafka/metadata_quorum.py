@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from base64 import urlsafe_b64decode
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import ADMIN_FILES, admin_command, bootstrap, host_port_pairs
+from metashell.cli.kafka.admin_tool import (
+    ADMIN_FILES,
+    TerseError,
+    admin_command,
+    bootstrap,
+    host_port_pairs,
+    open_admin,
+    print_json,
+    print_lines,
+    usage_error,
+    with_kafka_errors,
+)
 from metashell.cli.tool import STATUS_OK, kafka_tool
 from metashell.common import options
+from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 
 if TYPE_CHECKING:
@@ -91,8 +105,6 @@ _UNREGISTER_LATER = "{}. To unregister the controller from the cluster, run `kaf
 
 def run_kafka_metadata_quorum(words: list[str]) -> int:
     """Run the sub-command; errors that Kafka prints in one line have the same words."""
-    from metashell.cli.kafka.admin_tool import usage_error, with_kafka_errors
-    from metashell.common.errors import UsageError
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command
 
     try:
@@ -106,7 +118,6 @@ def run_kafka_metadata_quorum(words: list[str]) -> int:
 
 
 def _perform(command: str, values: SimpleNamespace) -> int:
-    from metashell.cli.kafka.admin_tool import TerseError, open_admin
 
     config = values.command_config
     if config is not None and not os.path.exists(config):
@@ -117,7 +128,6 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 
 def _describe(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.cli.admin.cluster import describe_quorum
-    from metashell.cli.kafka.admin_tool import TerseError
 
     if values.status and values.replication:
         raise TerseError("Only one of --status or --replication should be specified with describe sub-command")
@@ -134,7 +144,6 @@ def _describe(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _show(lines: Iterable[str], found: dict[str, object], values: SimpleNamespace) -> int:
-    from metashell.cli.kafka.admin_tool import print_json, print_lines
 
     if values.output == "json":
         print_json(found)
@@ -163,7 +172,6 @@ def _status_lines(cluster_id: str, found: QuorumDescription) -> list[str]:
 
 def _lags(found: QuorumDescription) -> tuple[int, int]:
     """How far the last voter is behind, in records and in ms; -1 ms where that is not known."""
-    from metashell.cli.kafka.admin_tool import TerseError
 
     leader = found.leader
     if leader is None:
@@ -198,7 +206,6 @@ def _replication_lines(found: QuorumDescription, *, is_human: bool) -> list[str]
 
 
 def _by_status(found: QuorumDescription) -> list[tuple[Replica, str]]:
-    from metashell.cli.kafka.admin_tool import TerseError
 
     leader = found.leader
     if leader is None:
@@ -223,9 +230,6 @@ def _replica_row(found: QuorumDescription, replica: Replica, status: str, is_hum
 
 def _ago(moment_ms: int, what: str) -> str:
     """Errors: TerseError for a moment that is not past."""
-    import time
-
-    from metashell.cli.kafka.admin_tool import TerseError
 
     now_ms = int(time.time() * 1000)
     if not 0 < moment_ms <= now_ms:
@@ -283,8 +287,6 @@ def _replication_json(found: QuorumDescription) -> dict[str, object]:
 def _add_controller(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.cli.admin.cluster import add_voter
     from metashell.cli.controllers.voters import read_new_controller
-    from metashell.cli.kafka.admin_tool import TerseError
-    from metashell.common.errors import MetashellError
     from metashell.common.values import uuid_text
 
     if values.command_config is None:
@@ -304,7 +306,6 @@ def _add_controller(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _remove_controller(admin: Admin, values: SimpleNamespace) -> int:
-    from metashell.cli.kafka.admin_tool import TerseError
     from metashell.common.values import ReplicaKey, uuid_from_text, uuid_text
 
     id = values.controller_id
@@ -338,7 +339,6 @@ def _remove_voter(admin: Admin, voter: ReplicaKey, *, unregisters: bool) -> None
     """Errors: TerseError, where the registration is left for the reason that there is no such voter; AdminError; MetashellError."""
     from metashell.cli.admin.cluster import remove_voter
     from metashell.cli.admin.protocol import AdminError, UnsupportedError
-    from metashell.cli.kafka.admin_tool import TerseError
     from metashell.codec.error_codes import UNSUPPORTED_VERSION, VOTER_NOT_FOUND
 
     try:
@@ -353,8 +353,6 @@ def _remove_voter(admin: Admin, voter: ReplicaKey, *, unregisters: bool) -> None
 def _unregister_controller(admin: Admin, id: int) -> None:
     """Errors: TerseError."""
     from metashell.cli.admin.cluster import unregister_controller
-    from metashell.cli.kafka.admin_tool import TerseError
-    from metashell.common.errors import MetashellError
 
     try:
         unregister_controller(admin, id)
@@ -371,7 +369,6 @@ def _words(error: MetashellError) -> str:
 
 def _uuid_fault(text: str) -> str:
     """What Kafka says of a text that is no uuid because of its length, empty where it is another reason."""
-    from base64 import urlsafe_b64decode
 
     if len(text) > 24:
         return f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID"

@@ -105,7 +105,6 @@ _SPANS_MAX = 4
 
 def run_lake(words: list[str]) -> int:
     """Find the command and run it."""
-
     return run_sub_command(LAKE._replace(name=NAME), words, _run_command)
 
 

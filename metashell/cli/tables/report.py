@@ -1,13 +1,13 @@
-"""metashell report: answers questions about a cluster from its logs. The command line of `spark-reports` is declared here too."""
+"""metashell report: answers questions about a cluster from its logs."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool, with_way_out
 from metashell.common import options
-from metashell.common.options import REPORT_SUMMARIES, Argument, CommandSpec, Option, choice, file_option, flag
+from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, REPORT_SUMMARIES, Argument, CommandSpec, choice, file_option
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -16,25 +16,9 @@ if TYPE_CHECKING:
     from metashell.tables.stores import Store
 
 
-ALL = "all"
-FORMS = ("parquet", "csv", "json", "html")
 PRINTED_FORMS = ("table", "csv", "json", "jsonl", "parquet", "html")
 STANDARD_OUTPUT = "-"
-EXPORT_MODES: tuple[Literal["error", "append", "overwrite"], ...] = ("error", "append", "overwrite")
-TABLE_FORMATS = ("delta", "iceberg")
-JOBS = {
-    "export": "tables as Parquet, by cluster and date, in a lake",
-    "stream": "what is appended to growing logs, as Parquet, until stopped",
-}
 
-_FORMAT = choice(
-    "--format",
-    choices=(*FORMS, *TABLE_FORMATS),
-    multiple=True,
-    help="form of a report's answer, one of the first four, which it has all by default; for export what the tables are: parquet (the "
-    "default), delta or iceberg",
-)
-_REPORTS = ("REPORTS", options.listed({**REPORT_SUMMARIES, ALL: "each report that the logs can answer"}))
 
 _OUT = file_option(
     "--out",
@@ -60,7 +44,7 @@ REPORT = CommandSpec(
         """,
     options=(_OUT, _PRINTED, options.DEMO, options.ON_ERROR, options.SHOW_SECRETS, options.VERSION),
     arguments=(
-        Argument(name="report", choices=(*REPORT_SUMMARIES, ALL), type="choice", help="one of the reports below"),
+        Argument(name="report", choices=(*REPORT_SUMMARIES, ALL_REPORTS), type="choice", help="one of the reports below"),
         options.LOG_PATHS,
     ),
     examples=(
@@ -69,95 +53,13 @@ REPORT = CommandSpec(
         ("metashell report broker_sessions /var/lib/kafka --out - --format csv", "the same rows for a program"),
         ("metashell report all node-1 node-2 node-3 --out answers --format html", "every page and their index, from three nodes"),
     ),
-    epilog=(_REPORTS, options.EXIT_STATUS),
+    epilog=(options.REPORTS_TEXT, options.EXIT_STATUS),
     files=(
         *options.LOG_FILES,
         ("DIR/REPORT.parquet, .csv, .json, .html", "the answer of a report, in each form"),
         ("DIR/index.html", "the page over all reports"),
     ),
     environment=(*options.TEMPORARY_ENVIRONMENT, *options.STORE_ENVIRONMENT),
-)
-
-SPARK_REPORTS = CommandSpec(
-    name="spark-reports",
-    summary="the reports, exports and streams of Kafka's logs on Spark",
-    description="""
-        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. What export
-        writes is a lake, to which `metashell export --append` adds as well. Without
-        --master it uses all cores of this machine, or what spark-submit sets. Workers run the Python that PYSPARK_PYTHON names, by
-        default this one.
-        """,
-    options=(
-        options.OUT,
-        Option(names=("--master",), metavar="URL", help="where Spark runs: local[2], spark://HOST:PORT, yarn, k8s://..."),
-        _FORMAT,
-        Option(
-            names=("--table",),
-            metavar="NAME",
-            multiple=True,
-            kind="table",
-            help="for export and stream: only this table; all that occur by default",
-        ),
-        choice(
-            "--mode",
-            metavar="MODE",
-            choices=EXPORT_MODES,
-            help="for export: what becomes of a lake that is there. It is refused (the default), gets what it does not have yet, or its "
-            "rows go once the new ones are there",
-        ),
-        flag("--dry-run", help="for export: say what the lake has of the logs, and what would be added"),
-        flag("--replace", help="for export --mode append: remove what differs from the logs since one was cut and written anew"),
-        Option(
-            names=("--target-file-size",),
-            metavar="SIZE",
-            type="size",
-            default=0,
-            help="for export: put the small files of a table, cluster and day together, up to this size each. By default that is done "
-            "once there are 8 of them, up to 128M",
-        ),
-        Option(
-            names=("--catalog",),
-            metavar="NAME",
-            help="for export --format iceberg: the catalog of Spark's, and the namespace in it, that gets the tables, as in prod.kafka; "
-            "by default they lie below DIR",
-        ),
-        Option(
-            names=("--jars",),
-            metavar="FILES",
-            help="for export --format delta or iceberg: its jars, with commas between; by default they come from Maven, once",
-        ),
-        options.ON_ERROR,
-        options.SHOW_SECRETS,
-        options.OLD_COLUMNS._replace(help=f"for export and stream: {options.OLD_COLUMNS.help}"),
-        Option(
-            names=("--split-size",),
-            metavar="SIZE",
-            type="size",
-            default=0,
-            help="how much of a file one task reads, roughly; 8 to 32 MiB by default",
-        ),
-        flag("--once", help="stream what is there, then end"),
-        options.VERSION,
-    ),
-    arguments=(
-        Argument(name="job", choices=(*REPORT_SUMMARIES, ALL, *JOBS), type="choice", help="a report, or one of the jobs below"),
-        options.LOG_PATHS,
-    ),
-    examples=(
-        (
-            "spark-reports export hdfs:///dumps/today --mode append --out hdfs:///lake --master yarn",
-            "what is new since yesterday, into a lake",
-        ),
-        ("spark-reports metadata_growth dumps/ --out answers", "a report, on all cores"),
-        ("spark-reports export hdfs:///dumps --out hdfs:///tables --master yarn", "all tables of a fleet, on a cluster"),
-    ),
-    epilog=(_REPORTS, ("JOBS", options.listed(JOBS)), options.EXIT_STATUS),
-    files=options.LOG_FILES,
-    environment=(
-        ("PYSPARK_PYTHON", "the Python that Spark's workers run"),
-        ("JAVA_HOME", "the Java that Spark runs on, 17 or later"),
-        *options.STORE_ENVIRONMENT,
-    ),
 )
 
 
@@ -182,7 +84,7 @@ def _answered(values: SimpleNamespace) -> int:
     from metashell.tables.reports.local import run_local
     from metashell.tables.reports.output import left_out, left_out_lines, notes_on
 
-    is_all = values.report == ALL
+    is_all = values.report == ALL_REPORTS
     is_printed = values.out in (None, STANDARD_OUTPUT)
     form = _printed_form(values.format, is_all) if is_printed else ""
     forms = [] if is_printed else _file_forms(values.format)
@@ -230,9 +132,9 @@ def _file_forms(forms: list[str]) -> list[str]:
     from metashell.common.errors import UsageError
 
     for form in forms:
-        if form not in FORMS:
-            raise UsageError(f"{form} is for standard output; --out writes {', '.join(FORMS)}", "--format")
-    return list(dict.fromkeys(forms)) or list(FORMS)
+        if form not in ANSWER_FORMS:
+            raise UsageError(f"{form} is for standard output; --out writes {', '.join(ANSWER_FORMS)}", "--format")
+    return list(dict.fromkeys(forms)) or list(ANSWER_FORMS)
 
 
 def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tuple[str, ...]) -> None:
@@ -256,7 +158,7 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
     from metashell.tables.reports.page import judge_clusters
 
     sources = _sources(values)
-    has_index = values.report == ALL and "html" in forms
+    has_index = values.report == ALL_REPORTS and "html" in forms
     for name, answer in answers.tables.items():
         with show_progress(f"writing {name}"):
             written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
@@ -270,7 +172,7 @@ def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, not
 
 
 def _sources(values: SimpleNamespace) -> str:
-    from metashell.disk.uris import shown_uri
+    from metashell.common.uris import shown_uri
 
     return " ".join(map(shown_uri, values.paths))
 

@@ -1,4 +1,4 @@
-"""Kafka's assignors, of clients and of the broker: members and topics in, an assignment out. This module has their inputs and outputs.
+"""Kafka's assignors, of clients and of the broker: they turn members and topics into an assignment. This module has inputs and outputs.
 
 Promises:
 - The result of Kafka 4.3.1's classes for the same input, errors and order included, also where it follows from the iteration order of
@@ -9,7 +9,7 @@ Promises:
 `client` has the clients' `range`, `roundrobin`, `sticky` and `cooperative-sticky`. They take the partitions that members claim to own and
 know topics by name. `rows` has the JSON form of inputs and outputs that `metashell groups assign` reads and writes.
 
-Of two claims to one partition the one of the newer generation counts; two of one generation leave it to nobody (KIP-792)."""
+Of two claims to a partition the one with the newer generation counts; two claims of one generation leave it without owner (KIP-792)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from metashell.common.values import uuid_text
 Partition = tuple[str, int]
 """Topic and partition."""
 PartitionRacks = Sequence[Collection[str]]
-"""For each partition of a topic the racks of its replicas; none where they are not known."""
+"""The racks of the replicas of each partition of a topic; empty if not known."""
 
 
 class ClientMember(NamedTuple):
-    """What a member says of itself when it joins, and its instance id. `generation` is -1 where it says none."""
+    """The subscription of a client's member, and its instance id. `generation` is -1 if the member reports none."""
 
     topics: Sequence[str]
     owned: Sequence[Partition] = ()
@@ -39,34 +39,34 @@ class ClientMember(NamedTuple):
 
 
 Members = Mapping[str, ClientMember]
-"""By id, in the order in which the leader's list has them."""
+"""Members by id, in the order of the leader's JoinGroup response."""
 
 
 def member_order(member_id: str, instance_id: str | None) -> tuple[bool, bytes]:
-    """A sort key: members with an instance id come first, by it; then the others, by member id."""
+    """Return a sort key: members with an instance id first, sorted by it; then the others, by member id."""
     return instance_id is None, string_order(member_id if instance_id is None else instance_id)
 
 
 def in_member_order(members: Members) -> list[str]:
-    """The ids, sorted so that a static member has its place also under another id."""
+    """Sort the ids so that a static member keeps its place when its member id changes."""
     return sorted(members, key=lambda member_id: member_order(member_id, members[member_id].instance_id))
 
 
 def partition_order(partition: Partition) -> tuple[bytes, int]:
-    """A sort key: by topic, then by number."""
+    """Return a sort key: by topic, then by number."""
     return string_order(partition[0]), partition[1]
 
 
 def known_topics(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[frozenset[str]]]:
-    """Topics that somebody is subscribed to and that have partitions, as a hash set of all that are wanted has them; racks as sets."""
+    """Return existing topics with subscribers, in the order of Java's hash set of all subscribed topics; racks as sets."""
     wanted = string_hash_order(topic for member in members.values() for topic in member.topics)
     return {topic: [frozenset(racks) for racks in topics[topic]] for topic in wanted if topics.get(topic)}
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:
-    """Whether racks are looked at: where members' racks and replicas' racks meet, and some partition is not in all racks.
+    """Whether racks influence the assignment: some member's rack has replicas, and some partition is not in all racks.
 
-    Source: groups.md 16, KIP-881.
+    If all partitions are in all racks, every choice is equally good. Source: KIP-881; AbstractPartitionAssignor.useRackAwareAssignment.
     """
     racks = list(partition_racks)
     every = frozenset().union(*racks)
@@ -74,27 +74,27 @@ def racks_matter(member_racks: Collection[str], partition_racks: Iterable[frozen
 
 
 Assigned = dict[str, dict[bytes, tuple[int, ...]]]
-"""By member, by topic id: partitions, sorted or in the order of Kafka's set.
+"""Partitions by member and topic id, sorted or in the order of Kafka's set.
 
 A topic may have none, and a member that is missing has none of any topic.
 """
 PartitionCount = Callable[[bytes], int | None]
-"""How many partitions a topic has, None where it is not known."""
+"""Returns the number of partitions of a topic, None if it does not exist."""
 
 
 class ServerMember(NamedTuple):
-    """A member as the broker's assignors see it. Orders of collections are those of Kafka's sets and maps: see `in_java_order`."""
+    """A member, for the broker's assignors. Collections are in the order of Kafka's sets and maps: see `in_java_order`."""
 
     topic_ids: Collection[bytes] = ()
-    """What it is subscribed to."""
+    """The topics that it is subscribed to."""
     previous: Mapping[bytes, Collection[int]] = {}
-    """Its target so far."""
+    """Its current target."""
     instance_id: str | None = None
     rack_id: str | None = None
 
 
 class ServerGroup(NamedTuple):
-    """Shape: `members` in the order of Kafka's map. `assignable` are the only partitions that may be given (share groups); None for all."""
+    """Shape: `members` in the order of Kafka's map. `assignable` limits the partitions to assign (share groups); None for all."""
 
     members: Mapping[str, ServerMember]
     is_homogeneous: bool
@@ -102,7 +102,7 @@ class ServerGroup(NamedTuple):
 
 
 def in_java_order(target: Mapping[bytes, Iterable[int]]) -> dict[bytes, tuple[int, ...]]:
-    """A member's target as the coordinator holds it that has read the record: topics in the order of a HashMap, partitions of a HashSet."""
+    """Return a target in the order in which a coordinator has it after reading the record: topics of a HashMap, partitions of a HashSet."""
     ordered = {}
     for topic_id in uuid_hash_order(target):
         partitions = tuple(target[topic_id])
@@ -111,12 +111,12 @@ def in_java_order(target: Mapping[bytes, Iterable[int]]) -> dict[bytes, tuple[in
 
 
 def are_homogeneous(members: Iterable[ServerMember]) -> bool:
-    """Whether all are subscribed to the same topics."""
+    """Whether all members are subscribed to the same topics."""
     return len({frozenset(member.topic_ids) for member in members}) < 2
 
 
 def known_count(topic_id: bytes, partition_count: PartitionCount) -> int:
-    """How many partitions a topic has. Errors: AssignorError where it is not known."""
+    """Return the number of partitions of a topic. Errors: AssignorError if it does not exist."""
     count = partition_count(topic_id)
     if count is None:
         text = f"Members are subscribed to topic {uuid_text(topic_id)} which doesn't exist in the topic metadata."
@@ -125,7 +125,7 @@ def known_count(topic_id: bytes, partition_count: PartitionCount) -> int:
 
 
 def sorted_targets(targets: Mapping[str, Mapping[bytes, Iterable[int]]]) -> Assigned:
-    """An assignment in the form of `Assigned`."""
+    """Return an assignment in the form of `Assigned`."""
     return {
         member_id: {topic_id: tuple(sorted(partitions)) for topic_id, partitions in target.items()} for member_id, target in targets.items()
     }
@@ -135,7 +135,7 @@ ASSIGNOR_EXCEPTION = "org.apache.kafka.coordinator.group.api.assignor.PartitionA
 
 
 class AssignorError(MetashellError):
-    """What Kafka's class throws. Shape: `java_class` is the exception's name; `message` may be missing."""
+    """An exception that Kafka's class throws. Shape: `java_class` is the exception's name; `message` may be missing."""
 
     def __init__(self, java_class: str, message: str | None = None) -> None:
         super().__init__(message or java_class)
@@ -144,14 +144,14 @@ class AssignorError(MetashellError):
 
 
 class OwnershipClaim(NamedTuple):
-    """What a member claims, and the generation in which it got that; None where it says none."""
+    """The partitions that a member claims, and the generation in which it got them; None if it reports none."""
 
     owned: Sequence[Partition]
     generation: int | None
 
 
 class SettledClaims(NamedTuple):
-    """Shape: `owned` by member, in the order of the claims; `disputed` was claimed by two members of one generation, and is nobody's."""
+    """Shape: `owned` by member, in the order of the claims; `disputed` partitions have two claims of one generation, and no owner."""
 
     owned: dict[str, list[Partition]]
     disputed: set[Partition]
@@ -159,10 +159,13 @@ class SettledClaims(NamedTuple):
 
 
 def settle_claims(members: Members, said: Mapping[str, OwnershipClaim], topics: Collection[str]) -> SettledClaims:
-    """Of two claims to a partition the newer one holds. Claims to topics that are not known are left out.
+    """Settle who owns what. Of two claims to a partition the newer one wins. Claims to unknown topics are ignored.
 
-    A claim is compared by its own generation with the generation of the other member's subscription, which differs where the claim is
-    in user data.
+    Example: a missed generation 8, in which its p0 went to b. When both join for generation 9, both claim p0, a since generation 7 and b
+    since 8: b keeps it.
+
+    As in Kafka, a claim's own generation is compared with the generation in the other member's subscription. The two differ for members
+    that report their claims in user data.
     """
     owned: dict[str, list[Partition]] = {member_id: [] for member_id in members}
     owners: dict[Partition, str] = {}
@@ -188,9 +191,9 @@ def settle_claims(members: Members, said: Mapping[str, OwnershipClaim], topics: 
 
 
 def free_partitions(every: Sequence[Partition], kept: set[Partition], order: Callable[[Partition], Any]) -> list[Partition]:
-    """Those of all partitions, which come sorted by `order`, that no member keeps.
+    """Return the partitions, sorted by `order`, that no member keeps.
 
-    Kafka loses its way at a claim to a partition that does not exist: what comes after it counts as free, also where it is kept.
+    Kafka's merge of two sorted lists stops at a kept partition that does not exist: all later ones count as free, even if they are kept.
     """
     strange = kept.difference(every)
     if not strange:
@@ -200,7 +203,7 @@ def free_partitions(every: Sequence[Partition], kept: set[Partition], order: Cal
 
 
 class Racks:
-    """Shape: `matter` is False where racks are not looked at; then every member suits every partition."""
+    """Shape: if `matter` is False, racks are ignored and every member suits every partition."""
 
     def __init__(self, members: Members, topics: Mapping[str, Sequence[frozenset[str]]]) -> None:
         self._members_in = Counter(member.rack for member in members.values() if member.rack)
@@ -209,19 +212,19 @@ class Racks:
         self.matter = racks_matter(self._members_in, (racks for topic in topics.values() for racks in topic)) if self._racks else False
 
     def suits(self, member_id: str, partition: Partition) -> bool:
-        """Whether a partition may go to a member: it has a replica in the member's rack, or the member has none."""
+        """Whether a partition suits a member: it has a replica in the member's rack, or the member has no rack."""
         if not self.matter:
             return True
         rack = self._racks.get(member_id)
         return rack is None or rack in self._of(partition)
 
     def is_near(self, member_id: str, partition: Partition) -> bool:
-        """Whether a partition has a replica in the rack that the member names."""
+        """Whether a partition has a replica in the member's rack."""
         rack = self._racks.get(member_id)
         return rack is not None and rack in self._of(partition)
 
     def scarce_first(self, partitions: list[Partition]) -> list[Partition]:
-        """Partitions that are near to few members first, the others in their order; done where a member names a rack at all."""
+        """Sort partitions by the number of members in their racks, the fewest first. Without racks of members the order stays."""
         if not self._racks:
             return partitions
         return sorted(partitions, key=lambda partition: sum(self._members_in[rack] for rack in self._of(partition)))

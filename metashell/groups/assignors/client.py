@@ -25,10 +25,10 @@ from metashell.groups.assignors import (
 
 
 class ClientAssignment(NamedTuple):
-    """What an assignor gives: partitions by member, in the order of Kafka's lists.
+    """An assignment: partitions by member, in the order of Kafka's lists.
 
-    The sticky ones also say which partitions go from one member to another, as far as they kept track (`transferring`: the new owners),
-    and which is the newest generation that a member claims; others say None.
+    The sticky assignors also return the new owners of partitions that move from one member to another, if they track them
+    (`transferring`), and the newest generation that a member claims. For the others both are None.
     """
 
     partitions: dict[str, list[Partition]]
@@ -36,45 +36,29 @@ class ClientAssignment(NamedTuple):
     newest_generation: int | None = None
 
 
-def _range(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_range(members, topics))
-
-
-def _roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(assign_client_roundrobin(members, topics))
-
-
-def _sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_eager(members, topics))
-
-
-def _cooperative_sticky(members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    return ClientAssignment(*sticky.assign_cooperative(members, topics))
-
-
 CLIENT_ASSIGNORS: Final[dict[str, Callable[[Members, Mapping[str, PartitionRacks]], ClientAssignment]]] = {
-    "range": _range,
-    "roundrobin": _roundrobin,
-    "sticky": _sticky,
-    "cooperative-sticky": _cooperative_sticky,
+    "range": lambda members, topics: ClientAssignment(assign_client_range(members, topics)),
+    "roundrobin": lambda members, topics: ClientAssignment(assign_client_roundrobin(members, topics)),
+    "sticky": lambda members, topics: ClientAssignment(*sticky.assign_eager(members, topics)),
+    "cooperative-sticky": lambda members, topics: ClientAssignment(*sticky.assign_cooperative(members, topics)),
 }
 
 
 def run_client_assignor(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
-    """The partitions of each member. Shape: members in the order of the leader's list; topics with the racks of each partition's replicas.
+    """Assign partitions to members. Shape: members in the leader's order; topics with the racks of each partition's replicas.
 
-    Errors: AssignorError where Kafka's class throws; KeyError for a name that is none of `CLIENT_ASSIGNORS`.
+    Errors: AssignorError if Kafka's class throws; KeyError for a name that is not in `CLIENT_ASSIGNORS`.
     """
     return run_client_assignor_in_full(name, members, topics).partitions
 
 
 def run_client_assignor_in_full(name: str, members: Members, topics: Mapping[str, PartitionRacks]) -> ClientAssignment:
-    """The same with what else the assignor knows."""
+    """Assign partitions to members, and return all results of the assignor. Errors: as above."""
     return CLIENT_ASSIGNORS[name](members, topics)
 
 
 def assign_client_range(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
-    """Partitions by member, in Kafka's order: topics as a hash table has them; sorted where racks mattered."""
+    """Assign by `range`. Partitions are in Kafka's order: topics in that of a hash table, or sorted if racks mattered."""
     given: dict[str, list[Partition]] = {member_id: [] for member_id in members}
     known = known_topics(members, topics)
     order = in_member_order(members)
@@ -101,7 +85,7 @@ def assign_client_range(members: Members, topics: Mapping[str, PartitionRacks]) 
 
 
 class _RangeTopic:
-    """One topic while it is dealt. Shape: `subscribers` are the racks of its members, in their order; `left` what is not given yet."""
+    """A topic during `range`. Shape: `subscribers` are the racks of its members, in their order; `left` the unassigned partitions."""
 
     def __init__(
         self, name: str, racks: list[frozenset[str]], subscribers: dict[str, str | None], given: dict[str, list[Partition]]
@@ -143,7 +127,7 @@ class _RangeTopic:
 
 
 def _deal_together(topics: list[_RangeTopic]) -> None:
-    """Topics with the same subscribers and counts: the same partition of all goes to one member, whose rack has to suit all of them."""
+    """Assign topics with equal subscribers and counts together: a member gets the same partition of all if its rack suits all of them."""
     waiting = list(topics[0].subscribers)
     for partition in range(len(topics[0].racks)):
         for member_id in waiting:
@@ -156,7 +140,7 @@ def _deal_together(topics: list[_RangeTopic]) -> None:
 
 
 def assign_client_roundrobin(members: Members, topics: Mapping[str, PartitionRacks]) -> dict[str, list[Partition]]:
-    """Who is not subscribed to a topic is passed over."""
+    """Assign by `roundrobin`. Members that are not subscribed to a topic are skipped."""
     if not members:
         raise AssignorError("java.lang.IllegalArgumentException", "CircularIterator can only be used on non-empty lists")
     given: dict[str, list[Partition]] = {member_id: [] for member_id in members}

@@ -22,13 +22,13 @@ CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)
 
 
 def answer_client(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     members, topics = read_client_input(given)
     return _output(run_client_assignor_in_full(name, members, topics), list(members))
 
 
 def read_client_input(given: Field) -> tuple[dict[str, ClientMember], dict[str, list[list[str]]]]:
-    """Members, and the racks of each topic's partitions. Errors: UsageError."""
+    """Read members, and the racks of each topic's partitions. Errors: UsageError."""
     fields = given.at("members").elements()
     given.at("members").distinct([field.at("id").text() for field in fields], "member")
     return {field.at("id").text(): _client_member(field) for field in fields}, _client_topics(given)
@@ -47,12 +47,12 @@ def _transferring(owners: dict[Partition, str]) -> dict[str, str]:
 
 
 def _runs(partitions: Iterable[Partition]) -> list[list[Any]]:
-    """Partitions in their order; neighbours of one topic together."""
+    """Group runs of partitions of one topic, without changing the order."""
     return [[topic, [partition for _, partition in run]] for topic, run in groupby(partitions, key=lambda partition: partition[0])]
 
 
 def _client_topics(given: Field) -> dict[str, list[list[str]]]:
-    """The racks of each partition's replicas."""
+    """Read the racks of each partition's replicas."""
     racks: dict[int, str | None] | None = None
     if given.has("nodes"):
         nodes = given.at("nodes")
@@ -78,7 +78,7 @@ def _replica_racks(given: Field, racks: dict[int, str | None] | None) -> list[st
 
 
 def _client_member(given: Field) -> ClientMember:
-    """A member from its fields, from the bytes that it sent, or from both, which have to agree."""
+    """Read a member from its fields, from the bytes that it sent, or from both, which must agree."""
     said = _read_subscription(given) if given.has("topics") or not given.has("subscription") else None
     if given.has("subscription"):
         field = given.at("subscription")
@@ -118,14 +118,14 @@ def _owned(given: Field) -> Iterable[Partition]:
 
 
 SERVER_PREFIX: Final = "server-"
-"""Before the names of the broker's assignors, since clients have a `range` too."""
+"""The prefix of the broker's assignors, since clients have a `range` too."""
 SERVER_NAMES: Final = tuple(SERVER_PREFIX + name for name in SERVER_ASSIGNORS)
 _MOST_PARTITIONS: Final = 1_000_000
 _KINDS: Final = {True: "HOMOGENEOUS", False: "HETEROGENEOUS"}
 
 
 def answer_server(name: str, given: Field) -> dict[str, Any]:
-    """The output of a row. Errors: UsageError for a wrong input, AssignorError."""
+    """Return the output of a row. Errors: UsageError for a wrong input, AssignorError."""
     group, topics = read_server_input(given)
     assigned = run_server_assignor(name.removeprefix(SERVER_PREFIX), group, topics)
     return {"assignment": {member_id: _shown(assigned.get(member_id)) for member_id in group.members}}
@@ -136,7 +136,7 @@ def _shown(target: dict[bytes, tuple[int, ...]] | None) -> dict[str, list[int]] 
 
 
 def read_server_input(given: Field) -> tuple[ServerGroup, KnownTopics]:
-    """The group and its topics. Errors: UsageError."""
+    """Read the group and its topics. Errors: UsageError."""
     topics = _server_topics(given.at("topics"))
     members = _server_members(given.at("members"))
     is_homogeneous = are_homogeneous(members.values())
@@ -199,10 +199,10 @@ ASSIGNORS: Final = (*CLIENT_NAMES, *SERVER_NAMES)
 
 
 def answer_row(assignor: str | None, row: dict[str, Any], place: str = "") -> dict[str, Any]:
-    """A row with its output: that of an assignor, or else of the one that the row names. A bare input becomes a row.
+    """Return a row with its output, by the given assignor or else by the one that the row names. A bare input becomes a row.
 
-    Shape: what the row has besides stays. The output has `error` and `message` where Kafka's class throws.
-    Errors: UsageError for what is no input, which names the place.
+    Shape: other keys of the row stay. The output has `error` and `message` if Kafka's class throws.
+    Errors: UsageError with the place for an invalid input.
     """
     given = Field(row, place)
     is_bare = "input" not in row and "members" in row
@@ -225,7 +225,7 @@ def answer_row(assignor: str | None, row: dict[str, Any], place: str = "") -> di
 
 _NAMED_MAX: Final = 3
 _BESIDE: Final = ("id", "assignor", "order", "output")
-"""Keys of a row, which a bare input may have too; `order` says in which order the members of a golden row stand."""
+"""Keys of a row, which a bare input may have too; `order` is the order of members in a golden row."""
 _CLIENT_INPUT: Final = ("nodes", "topics", "members", "order")
 _NODE: Final = ("id", "rack")
 _CLIENT_MEMBER: Final = ("id", "topics", "instanceId", "rack", "owned", "generation", "userData", "version", "subscription")
@@ -235,7 +235,7 @@ _SERVER_MEMBER: Final = ("id", "topicIds", "previous", "instanceId", "rackId")
 
 
 def input_warnings(assignor: str, row: dict[str, Any]) -> Iterator[str]:
-    """A line for each kind of them, of a row or bare input that `answer` takes."""
+    """Return a line for each kind of valid but suspicious field of a row or bare input that `answer_row` accepts."""
     is_bare = "input" not in row
     given = Field(row) if is_bare else Field(row).at("input")
     beside = _BESIDE if is_bare else ()
@@ -252,7 +252,7 @@ def input_warnings(assignor: str, row: dict[str, Any]) -> Iterator[str]:
 
 
 def _unread_keys(fields: Iterable[Field], known: tuple[str, ...]) -> Iterator[str]:
-    """Keys that are none of those that are known, each with the places where it is."""
+    """Return unknown keys, each with its places."""
     places: dict[str, list[str]] = {}
     for field in fields:
         for key in field.object():
@@ -290,7 +290,7 @@ def _client_partitions(given: Field) -> Iterator[str]:
 
 def _server_partitions(given: Field) -> Iterator[str]:
     counts = {topic: field.at("partitions").integer() for topic, field in given.at("topics").items()}
-    # To be subscribed to what is not there is an error of the assignor, which names the topic.
+    # A subscription to an unknown topic is not a warning: the assignor fails and names the topic.
     wanted = {topic.text() for member in given.at("members").elements() for topic in member.at("topicIds").elements()}
     missing = [
         f"{topic}-{partition} ({member.at('id').text()})"
@@ -305,7 +305,7 @@ def _server_partitions(given: Field) -> Iterator[str]:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names and the number of others."""
     found = list(names)
     more = len(found) - _NAMED_MAX
     return ", ".join(found[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
@@ -315,7 +315,7 @@ _SHOWN_MAX: Final = 40
 
 
 class Field(NamedTuple):
-    """A value and where it lies: in a source as `group.json: line 2`, at a path as `input.members[2].topics`.
+    """A value with its source, such as `group.json: line 2`, and its path, such as `input.members[2].topics`.
 
     Errors of all methods: UsageError, which names both.
     """
@@ -334,7 +334,7 @@ class Field(NamedTuple):
         return UsageError(f"{self.place}: {shown} is not {what}")
 
     def has(self, key: str) -> bool:
-        """Whether an object has a key, and not null there."""
+        """Whether an object has a key with a value other than null."""
         return self.object().get(key) is not None
 
     def at(self, key: str) -> Field:
@@ -369,7 +369,7 @@ class Field(NamedTuple):
             raise self.wrong("bytes in hex") from None
 
     def optional_text(self, key: str) -> str | None:
-        """A text or null, or nothing at all."""
+        """Return a text, None for null or a missing key."""
         return self.at(key).text() if self.has(key) else None
 
     def integer(self, low: int = 0, high: int = 2**31 - 1) -> int:
@@ -378,7 +378,7 @@ class Field(NamedTuple):
         return self.value
 
     def distinct(self, values: list[Any], what: str) -> None:
-        """Errors: UsageError where two of the values that this field holds are equal."""
+        """Errors: UsageError if two of this field's values are equal."""
         seen = set()
         for value in values:
             if value in seen:

@@ -29,20 +29,20 @@ from metashell.groups.topics import Topics
 
 
 def assign_server_range(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    """Members with an instance id come first, by it; then the others, by member id. What they had before plays no part."""
+    """Assign by `range`: members with an instance id first, sorted by it; then the others, by member id. Earlier targets do not matter."""
     order = sorted(group.members, key=lambda member_id: member_order(member_id, group.members[member_id].instance_id))
     topics_of = {member_id: group.members[order[0] if group.is_homogeneous else member_id].topic_ids for member_id in order}
     subscribers = Counter(topic_id for topic_ids in topics_of.values() for topic_id in topic_ids)
     ranges = {topic_id: _Ranges(partition_count(topic_id), count) for topic_id, count in subscribers.items()}
     assigned: Assigned = {}
     for member_id, topic_ids in topics_of.items():
-        taken = ((topic_id, ranges[topic_id].take()) for topic_id in topic_ids)
+        taken = ((topic_id, ranges[topic_id].next_partitions()) for topic_id in topic_ids)
         assigned[member_id] = {topic_id: partitions for topic_id, partitions in taken if partitions}
     return assigned
 
 
 class _Ranges:
-    """The partitions of a topic, from the first on."""
+    """Deals the partitions of a topic in order."""
 
     def __init__(self, count: int | None, subscribers: int) -> None:
         if count is None:
@@ -50,7 +50,7 @@ class _Ranges:
         self._share, self._extras = divmod(count, subscribers)
         self._next = 0
 
-    def take(self) -> tuple[int, ...]:
+    def next_partitions(self) -> tuple[int, ...]:
         first = self._next
         self._next += self._share + (self._extras > 0)
         self._extras -= 1
@@ -63,7 +63,7 @@ Targets = list[dict[bytes, set[int]]]
 
 
 def assign_simple(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    """Each partition goes to as many members as it takes for all of them to have one, and members keep what they have."""
+    """Assign by `simple`: each partition goes to as many members as are needed for every member to have one. Members keep partitions."""
     topic_ids = dict.fromkeys(topic_id for member in group.members.values() for topic_id in member.topic_ids)
     if not topic_ids:
         return {}
@@ -98,7 +98,7 @@ def _topic_partition_hash(key: TopicPartition) -> int:
 
 
 def _by_topic(group: ServerGroup, wanted: Mapping[bytes, Sequence[int]]) -> Targets:
-    """What is held of topics to which nobody is subscribed any more stays where it is, as in Kafka."""
+    """Assign topic by topic. As in Kafka, members keep partitions of topics without any subscriber."""
     targets: Targets = [{topic_id: set(numbers) for topic_id, numbers in member.previous.items()} for member in group.members.values()]
     for topic_id, partitions in wanted.items():
         subscribers = [number for number, member in enumerate(group.members.values()) if topic_id in member.topic_ids]
@@ -113,7 +113,7 @@ def _by_topic(group: ServerGroup, wanted: Mapping[bytes, Sequence[int]]) -> Targ
 def _share(
     wanted: Sequence[Key], subscribers: Sequence[int], held: Mapping[int, Sequence[Key]], hash: Callable[[Key], int]
 ) -> dict[int, set[Key]]:
-    """Share partitions out among members, who are numbers. Shape: `held` may have members that are not subscribed: they lose everything."""
+    """Share partitions among members, given as numbers. Shape: members in `held` that are not subscribed lose everything."""
     sharing, rooms = _fair(len(subscribers), len(wanted))
     room = dict(zip(subscribers, rooms, strict=True))
     given = {number: set(keys) for number, keys in held.items()}
@@ -124,16 +124,16 @@ def _share(
             sharers[key][number] = None
     peaks = {key: len(members) for key, members in sharers.items()}
 
-    def take(number: int, key: Key) -> None:
+    def revoke(number: int, key: Key) -> None:
         given[number].discard(key)
         del sharers[key][number]
 
     for number, keys in held.items():
         for key in table_order(keys, hash, bucket_count(16, len(keys)))[: max(0, len(keys) - room.get(number, 0))]:
-            take(number, key)
+            revoke(number, key)
     for key, members in sharers.items():
         for number in hash_order(members, bucket_count(16, peaks[key]))[: max(0, len(members) - sharing)]:
-            take(number, key)
+            revoke(number, key)
     for number in subscribers:
         given.setdefault(number, set())
         room[number] -= len(given[number])
@@ -143,7 +143,7 @@ def _share(
 
 
 def _fair(members: int, partitions: int) -> tuple[int, list[int]]:
-    """How many members each partition is for, and how many partitions each of the members may have."""
+    """Return the number of members for each partition, and the number of partitions that each member may have."""
     if not partitions:
         return 0, [0] * members
     sharing = -(-members // partitions)
@@ -153,29 +153,29 @@ def _fair(members: int, partitions: int) -> tuple[int, list[int]]:
 
 
 def _capacity(size: int) -> int:
-    """For how many keys Kafka makes a table that shall hold so many."""
+    """Return the capacity with which Kafka creates a hash table for `size` keys."""
     return int((size + 1) / 0.75 + 1)
 
 
 def _fill(needs: Iterable[tuple[Key, int, Mapping[int, None]]], room: Mapping[int, int], given: dict[int, set[Key]]) -> None:
-    """Let members with room have the partitions that too few have: each is asked in turn, and the next partition goes on from there.
+    """Give partitions with too few members to members with room, in turn; each partition continues where the last one stopped.
 
-    Shape: `needs` are partitions, how many members each still needs, and who has it already.
+    Shape: `needs` are partitions, the number of members that each still needs, and its current members.
     """
     ring = _Ring({number: left for number, left in sorted(room.items()) if left > 0})
     for key, missing, sharers in needs:
         if ring.is_empty:
             return
-        while missing > 0 and (number := ring.ask()) is not None:
+        while missing > 0 and (number := ring.next_member()) is not None:
             if number not in sharers:
                 missing -= 1
-                # The same member may be asked again for a partition: then it counts as given, and nothing changes.
-                ring.take(0 if key in given[number] else 1)
+                # The turn may come back to a member of this partition. Kafka counts that as given, and nothing changes.
+                ring.use_room(0 if key in given[number] else 1)
                 given[number].add(key)
 
 
 class _Ring:
-    """Members with room for more, asked one after the other, round and round."""
+    """Members with room for more, in a circle."""
 
     def __init__(self, room: dict[int, int]) -> None:
         self._room = Counter(room)
@@ -187,10 +187,10 @@ class _Ring:
     def is_empty(self) -> bool:
         return not self._members
 
-    def ask(self) -> int | None:
-        """The next member; None after a round in which nobody took anything, and from then on.
+    def next_member(self) -> int | None:
+        """Return the next member; None from the end of the first round without a `take` on.
 
-        Errors: AssignorError where the last member has just left.
+        Errors: AssignorError if the last member has just left.
         """
         if self._next == len(self._members):
             if not self._took:
@@ -201,8 +201,8 @@ class _Ring:
         self._next += 1
         return self._members[self._next - 1]
 
-    def take(self, count: int) -> None:
-        """The member that was asked last takes so many; without room it leaves."""
+    def use_room(self, count: int) -> None:
+        """Reduce the room of the member returned last; without room it leaves the circle."""
         self._took = True
         number = self._members[self._next - 1]
         self._room[number] -= count
@@ -223,9 +223,9 @@ SERVER_ASSIGNORS: Final[dict[str, Callable[[ServerGroup, PartitionCount], Assign
 
 
 def run_server_assignor(name: str, group: ServerGroup, topics: Topics) -> Assigned:
-    """What the assignor of this name gives.
+    """Run the assignor of this name.
 
-    Errors: AssignorError where Kafka's class throws; KeyError for a name that is none of `SERVER_ASSIGNORS`.
+    Errors: AssignorError if Kafka's class throws; KeyError for a name that is not in `SERVER_ASSIGNORS`.
     """
     counts: dict[bytes, int | None] = {}
 

@@ -30,7 +30,7 @@ from metashell.groups.assignors.sticky_uneven import UnequalSubscriptionsBuilder
 
 
 class Sticky(NamedTuple):
-    """Shape: `moving` has the new owners of partitions that another member may still have; None where that was not noted."""
+    """Shape: `moving` has the new owners of partitions that another member may still own; None if they were not tracked."""
 
     given: dict[str, list[Partition]]
     moving: dict[Partition, str] | None
@@ -38,12 +38,16 @@ class Sticky(NamedTuple):
 
 
 def assign_eager(members: Members, topics: Mapping[str, PartitionRacks]) -> Sticky:
-    """Members have given up everything, and say in their user data what they had."""
+    """Assign by `sticky`. Members have revoked everything, and report in their user data what they had."""
     return _assign(members, topics, {member_id: OwnershipClaim(*read_sticky(member.user_data)) for member_id, member in members.items()})
 
 
 def assign_cooperative(members: Members, topics: Mapping[str, PartitionRacks]) -> Sticky:
-    """Members still have what they own: what has to go to another is nobody's until its owner has given it up."""
+    """Assign by `cooperative-sticky`. Members still own their partitions: one that changes hands stays unassigned until it is revoked.
+
+    Example: a owns p0 to p3 and b joins. The balanced assignment gives b p2 and p3, which a may still be reading. So the first generation
+    assigns p0 and p1 to a, and nothing to b. a revokes p2 and p3 and joins again; the second generation gives them to b.
+    """
     found = _assign(
         members, topics, {member_id: OwnershipClaim(member.owned, _generation(member)) for member_id, member in members.items()}
     )
@@ -69,7 +73,7 @@ def _assign(members: Members, topics: Mapping[str, PartitionRacks], said: Mappin
 
 
 def _are_equal(members: Members) -> bool:
-    """Whether all are subscribed to the same topics. As in Kafka, members without topics that come first do not count."""
+    """Whether all are subscribed to the same topics. As in Kafka, leading members without topics do not count."""
     topics: frozenset[str] = frozenset()
     for member in members.values():
         if not topics:
@@ -80,7 +84,7 @@ def _are_equal(members: Members) -> bool:
 
 
 def _changing_hands(members: Members, given: Mapping[str, list[Partition]]) -> dict[Partition, str]:
-    """What one member gets that another loses, with its new owner."""
+    """Return partitions that one member gets and another loses, with their new owners."""
     added: dict[Partition, str] = {}
     lost: set[Partition] = set()
     for member_id in string_hash_order(members):
@@ -94,7 +98,7 @@ _ILLEGAL_STATE = "java.lang.IllegalStateException"
 
 
 class EqualSubscriptionsBuilder:
-    """Shape: `given` by member; `moving` are partitions that another member may still have, with their new owners."""
+    """Builds an assignment. Shape: `given` by member; `moving` are partitions that another member may still own, with their new owners."""
 
     def __init__(self, members: Members, topics: Mapping[str, Sequence[frozenset[str]]], claims: SettledClaims, racks: Racks) -> None:
         count = sum(map(len, topics.values()))
@@ -109,9 +113,9 @@ class EqualSubscriptionsBuilder:
         self._given_up: dict[Partition, str] = {}
         self._with_extra = 0
         self._short: list[str] = []
-        """Who has less than its share."""
+        """Members with less than their share."""
         self._spare: list[str] = []
-        """Who has its share, and may get one more."""
+        """Members with their share that may get one more."""
 
     @property
     def _most(self) -> int:
@@ -130,7 +134,7 @@ class EqualSubscriptionsBuilder:
         self._deal(free)
 
     def _keep(self, member_id: str) -> None:
-        """Let a member keep what it owned, up to its share; one more while there are members who may have that."""
+        """Let a member keep its partitions up to its share, or one more while the number of such members is not reached."""
         owned = []
         for partition in sorted(self._claims.owned[member_id], key=lambda partition: (partition[1], string_order(partition[0]))):
             if not self._racks.suits(member_id, partition):
@@ -154,7 +158,7 @@ class EqualSubscriptionsBuilder:
             self._spare.clear()
 
     def _deal_near(self, free: list[Partition]) -> list[Partition]:
-        """Give partitions to members of their racks, round and round those who are short; what is left."""
+        """Give partitions to members in their racks, in a circle of those below their share. Returns the rest."""
         left = []
         at = 0
         for partition in free:
@@ -180,7 +184,7 @@ class EqualSubscriptionsBuilder:
         return left
 
     def _deal(self, free: list[Partition]) -> None:
-        """Round and round those who are short; who has its share goes to the end of those who may get one more."""
+        """Give partitions in a circle of the members below their share. A member that reaches its share may later get one more."""
         at = 0
         for partition in free:
             if self._short:
@@ -196,7 +200,7 @@ class EqualSubscriptionsBuilder:
                 raise AssignorError(_ILLEGAL_STATE, "No more unfilled consumers to be assigned.")
 
     def _give(self, partition: Partition, member_id: str) -> int:
-        """How much the member has then."""
+        """Give a partition to a member. Returns the member's number of partitions."""
         if partition in self._claims.disputed or self._given_up.get(partition, member_id) != member_id:
             self.moving[partition] = member_id
         self.given[member_id].append(partition)
@@ -208,7 +212,7 @@ _INT32: Final = Struct(">i")
 
 
 def sticky_user_data(owned: Iterable[Partition], generation: int) -> bytes:
-    """What a member of `sticky` sends that had an assignment before; the topics come in the order of a hash table."""
+    """Return the user data of a member of `sticky` that had an assignment; topics in the order of a hash table."""
     by_topic: dict[str, list[int]] = {}
     topics = []
     for topic, partition in owned:
@@ -224,14 +228,14 @@ def sticky_user_data(owned: Iterable[Partition], generation: int) -> bytes:
 
 
 def cooperative_user_data(generation: int) -> bytes:
-    """What a member of `cooperative-sticky` sends: -1 before its first assignment."""
+    """Return the user data of a member of `cooperative-sticky`: its generation, -1 before its first assignment."""
     return _INT32.pack(generation)
 
 
 def read_sticky(raw: bytes | None) -> tuple[list[Partition], int | None]:
-    """What a member owned, and since when; no generation where it says none, nothing of generation -1 where it cannot be read.
+    """Read a member's earlier partitions and generation. Unreadable data mean no partitions, and generation -1.
 
-    Older members say no generation. What follows is not looked at.
+    Older members report no generation (None). Bytes after it are ignored.
     """
     if not raw:
         return [], None
@@ -247,7 +251,7 @@ def read_sticky(raw: bytes | None) -> tuple[list[Partition], int | None]:
 
 
 def read_cooperative(raw: bytes | None) -> int | None:
-    """The generation in which a member got what it owns; None where it says none, -1 where it cannot be read."""
+    """Return the generation in which a member got its partitions; None if it reports none, -1 if it cannot be read."""
     if raw is None:
         return None
     try:
@@ -257,7 +261,7 @@ def read_cooperative(raw: bytes | None) -> int | None:
 
 
 class _ShortError(Exception):
-    """The bytes end too early, or a length is wrong."""
+    """Reports bytes that end too early, or a wrong length."""
 
 
 class _Reader:
@@ -268,28 +272,28 @@ class _Reader:
     def owned(self) -> list[Partition]:
         owned: list[Partition] = []
         for _ in range(self._count()):
-            topic = self._take(self._length()).decode("utf-8", "replace")
+            topic = self._read(self._length()).decode("utf-8", "replace")
             owned += [(topic, self.int32()) for _ in range(self._count())]
         return owned
 
     def int32(self) -> int:
-        (number,) = _INT32.unpack(self._take(_INT32.size))
+        (number,) = _INT32.unpack(self._read(_INT32.size))
         assert isinstance(number, int)
         return number
 
     def _length(self) -> int:
-        (length,) = _INT16.unpack(self._take(_INT16.size))
+        (length,) = _INT16.unpack(self._read(_INT16.size))
         assert isinstance(length, int)
         return length
 
     def _count(self) -> int:
-        """How many elements an array has; never more than there are bytes left."""
+        """Read the length of an array. Errors for more elements than bytes left."""
         count = self.int32()
         if not 0 <= count <= len(self._raw) - self._at:
             raise _ShortError
         return count
 
-    def _take(self, size: int) -> bytes:
+    def _read(self, size: int) -> bytes:
         taken = self._raw[self._at : self._at + size]
         if size < 0 or len(taken) < size:
             raise _ShortError

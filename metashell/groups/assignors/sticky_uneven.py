@@ -33,7 +33,7 @@ class UnequalSubscriptionsBuilder:
         topics_of = [[topic for topic in members[member_id].topics if topic in counts] for member_id in self._ids]
         self._loads = Loads(topics_of, counts)
         self._subscribed: dict[str, list[int]] = {topic: [] for topic in counts}
-        """The subscribers of each topic, in the order in which the leader has them."""
+        """The subscribers of each topic, in the leader's order."""
         for member_id, member in members.items():
             for topic in filter(counts.__contains__, member.topics):
                 self._subscribed[topic].append(self._numbers[member_id])
@@ -43,7 +43,7 @@ class UnequalSubscriptionsBuilder:
         self._before = self._older_owners(said)
         self._moves = Moves()
         self._is_strange = False
-        """Whether a partition is kept that does not exist, so that others may be given twice."""
+        """Whether a nonexistent partition is kept, because of which Kafka may assign others twice."""
         self._hash_order = [self._numbers[member_id] for member_id in string_hash_order(members)]
 
     def _topic_order(self, topic: str) -> tuple[int, bytes]:
@@ -53,7 +53,7 @@ class UnequalSubscriptionsBuilder:
         return *self._topic_order(partition[0]), partition[1]
 
     def _older_owners(self, said: Mapping[str, OwnershipClaim]) -> dict[Partition, int]:
-        """Who had a partition before, by the newest of the claims that are not of the newest generation."""
+        """Return the previous owners of partitions, by the newest claims that are older than the newest generation."""
         older: dict[Partition, tuple[int, int]] = {}
         for member_id, claim in said.items():
             generation = -1 if claim.generation is None else claim.generation
@@ -75,7 +75,7 @@ class UnequalSubscriptionsBuilder:
         dealt = loads.snapshot()
         spread = loads.spread()
         if not must_revoke:
-            # What is new moves first, so that nobody loses anything where that suffices.
+            # New partitions move first. If that suffices, no member loses one.
             self._balance([partition for partition in free if self._subscribers[partition[0]] > 1])
         has_moved = self._balance([partition for partition in self._every if self._subscribers[partition[0]] > 1])
         if not is_fresh and has_moved and loads.spread() >= spread:
@@ -83,7 +83,7 @@ class UnequalSubscriptionsBuilder:
         return dict(zip(self._ids, loads.held, strict=True))
 
     def _keep(self) -> bool:
-        """Let members keep what they are subscribed to and what has their rack; whether something else has to be taken from them."""
+        """Let members keep subscribed partitions in their racks. Returns whether others must be taken from them."""
         must_revoke = False
         for member_id, owned in self._claims.owned.items():
             number = self._numbers[member_id]
@@ -95,7 +95,7 @@ class UnequalSubscriptionsBuilder:
         return must_revoke
 
     def _deal(self, free: list[Partition]) -> None:
-        """Each to the least loaded of those that are subscribed; where racks matter first those that find a member of their rack."""
+        """Give each partition to its least loaded subscriber. If racks matter, those with a member in their rack come first."""
         loads = self._loads
         loads.start()
         if self._racks.matter:
@@ -111,14 +111,14 @@ class UnequalSubscriptionsBuilder:
         return False
 
     def _set_aside(self) -> None:
-        """Members for whom nothing can change take part no more: they have all that they can have, and share no topic with others."""
+        """Exclude members whose partitions cannot change: they have all that they can have, and share no topic with others."""
         loads = self._loads
         for number, held in enumerate(loads.held):
             if len(held) >= loads.limits[number] and all(self._subscribers[topic] < 2 for topic, _ in held):
                 loads.set_aside(number)
 
     def _balance(self, movable: list[Partition]) -> bool:
-        """Go through partitions until none of them can be moved to good effect; whether one was moved."""
+        """Move partitions until no move improves the balance. Returns whether one was moved."""
         loads = self._loads
         has_moved = False
         moved = True
@@ -139,13 +139,13 @@ class UnequalSubscriptionsBuilder:
         return self._loads.is_balanced_by(self._hash_order) if self._is_strange else self._loads.is_balanced()
 
     def _taker(self, partition: Partition) -> int | None:
-        """Who has less by two or more: the member that had the partition before, else the least loaded."""
+        """Return a member with at least two partitions fewer than the owner: the previous owner, else the least loaded one."""
         loads = self._loads
         size = loads.size(loads.owner[partition])
         before = self._before.get(partition)
         if before is not None and size > loads.size(before) + 1:
             return before
-        # As Kafka does, ask each subscriber, though it may take no part.
+        # As in Kafka, ask each subscriber, even an excluded one.
         if self._is_strange and not any(size > loads.size(number) + 1 for number in self._subscribed[partition[0]]):
             return None
         taker = loads.least_loaded(partition[0])
@@ -175,7 +175,7 @@ class Loads:
         self._aside: set[int] = set()
 
     def size(self, number: int) -> int:
-        """How much a member has. Errors: AssignorError for one that takes no part: Kafka asks for it after claims that make no sense."""
+        """Return a member's number of partitions. Errors: AssignorError for an excluded one: Kafka fails so after contradictory claims."""
         if number in self._aside:
             raise AssignorError(_NULL_POINTER, _NO_LIST)
         return len(self.held[number])
@@ -186,11 +186,11 @@ class Loads:
         self._holders[partition[0]][number] += 1
 
     def start(self) -> None:
-        """Let all members take part."""
+        """Include all members."""
         self.ring = sorted((len(held), number) for number, held in enumerate(self.held))
 
     def set_aside(self, number: int) -> None:
-        """Let a member keep what it has, and get no more."""
+        """Exclude a member: it keeps its partitions and gets no more."""
         self._leave(number)
         self._aside.add(number)
 
@@ -198,7 +198,7 @@ class Loads:
         del self.ring[bisect_left(self.ring, (self.size(number), number))]
 
     def give(self, number: int, partition: Partition) -> None:
-        """Give a member that takes part a partition."""
+        """Give an included member a partition."""
         self._leave(number)
         self.put(number, partition)
         insort(self.ring, (self.size(number), number))
@@ -212,11 +212,11 @@ class Loads:
         self.give(taker, partition)
 
     def least_loaded(self, topic: str) -> int:
-        """Of those who take part and are subscribed to a topic."""
+        """Return the least loaded included subscriber of a topic."""
         return next(number for _, number in self.ring if topic in self._topic_sets[number])
 
     def is_balanced_by(self, order: Iterable[int]) -> bool:
-        """`is_balanced` where members hold a partition twice: then the last one in this order is asked. It looks at every partition."""
+        """`is_balanced` for partitions with two owners, of which the last in this order counts. It checks every partition."""
         if self.ring[0][0] >= self.ring[-1][0] - 1:
             return True
         holders = {partition: number for number in order if number not in self._aside for partition in self.held[number]}
@@ -233,7 +233,7 @@ class Loads:
         return True
 
     def is_balanced(self) -> bool:
-        """Whether no partition could go to a subscriber that has less by two or more and does not have as much as it can have."""
+        """Whether no partition could move to a subscriber with at least two fewer partitions that could have more."""
         most = self.ring[-1][0]
         if self.ring[0][0] >= most - 1:
             return True
@@ -256,7 +256,7 @@ class Loads:
         return True
 
     def _still_could(self) -> bool:
-        """Whether what was found last still holds, so that nobody has to look again."""
+        """Whether the last result still holds, so that it need not be computed again."""
         if self._could is None:
             return False
         number, topic, holder = self._could
@@ -264,7 +264,7 @@ class Loads:
         return size != self.limits[number] and self._holders[topic][holder] > 0 and self.size(holder) > size + 1
 
     def spread(self) -> int:
-        """The sum of the differences between any two who take part."""
+        """Return the sum of the differences between any two included members."""
         sizes = [size for size, _ in self.ring]
         return sum(size * (2 * at - len(sizes) + 1) for at, size in enumerate(sizes))
 
@@ -272,13 +272,13 @@ class Loads:
         return [list(held) for held in self.held]
 
     def restore(self, held: list[list[Partition]]) -> None:
-        """Have again what members had, with nobody taking part any more."""
+        """Restore earlier partitions, with all members excluded."""
         self.held = held
         self.ring = []
 
 
 Pair = tuple[int, int]
-"""From which member to which."""
+"""The member before and the member after a move."""
 
 
 class _Moved:
@@ -293,24 +293,24 @@ class _Moved:
         self._peak = max(self._peak, len(self.partitions))
 
     def first(self) -> Partition:
-        """The one that a hash set of Java's gives first."""
+        """Return the first one in the order of Java's hash set."""
         return table_order(self.partitions, _hash, bucket_count(16, self._peak))[0]
 
 
 def _hash(partition: Partition) -> int:
-    """What TopicPartition.hashCode gives."""
+    """Return TopicPartition.hashCode."""
     return 31 * (31 + partition[1]) + string_hash(partition[0])
 
 
 class Moves:
-    """What was moved so far, as if each partition had gone straight from its first owner to its last."""
+    """The moves so far, each partition as if it had moved from its first owner to its last directly."""
 
     def __init__(self) -> None:
         self._moved: dict[tuple[str, Pair], _Moved] = {}
         self._pairs: dict[Partition, Pair] = {}
 
     def instead(self, partition: Partition, owner: int, taker: int) -> Partition:
-        """The partition to give to `taker` where one of this topic came from there before: that one goes back."""
+        """Return the partition to move instead if one of this topic moved in the opposite direction before: that one goes back."""
         giver = self._pairs.get(partition, (owner, taker))[0]
         back = self._moved.get((partition[0], (taker, giver)))
         return partition if back is None else back.first()

@@ -1,6 +1,6 @@
 """The broker's assignor `uniform`, for members with the same subscription and for members with different ones.
 
-Ties between members of different subscriptions are broken as 4.3.1 was seen to break them.
+Ties between members with different subscriptions are broken as observed in Kafka 4.3.1.
 Source: org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder, UniformHeterogeneousAssignmentBuilder."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from metashell.groups.assignors import ASSIGNOR_EXCEPTION, Assigned, AssignorErr
 
 
 def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    """Sizes differ by one at most, and who has no more than its share keeps it."""
+    """Assign to members with equal subscriptions. Sizes differ by one at most, and a member keeps partitions up to its share."""
     topic_ids = next(iter(group.members.values())).topic_ids
     if not topic_ids:
         return {}
@@ -33,7 +33,7 @@ def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> A
 def _keep(
     group: ServerGroup, counts: dict[bytes, int], free: list[tuple[bytes, int]]
 ) -> tuple[dict[str, dict[bytes, list[int]]], list[tuple[str, int]]]:
-    """What each member keeps, and which members want how many more. What is taken from them goes to the end of `free`."""
+    """Return the partitions that each member keeps, and how many more each needs. Surplus partitions are added to the end of `free`."""
     share, extras = divmod(sum(counts.values()), len(group.members))
     targets: dict[str, dict[bytes, list[int]]] = {}
     wanting = []
@@ -50,7 +50,7 @@ def _keep(
             free += [(topic_id, partition) for partition in partitions[room:]]
             room = max(0, room - len(partitions))
         if room and takes_extra and left > extras:
-            # Those who come later may already have one more than their share, and need not give it away then.
+            # A later member may already have one more than its share, and then keeps it instead.
             room -= 1
             takes_extra = False
         if room:
@@ -71,11 +71,11 @@ def _give(targets: dict[str, dict[bytes, list[int]]], wanting: list[tuple[str, i
 
 
 SWEEPS: Final = 16
-"""How often all topics are gone through at most."""
+"""The most passes over all topics."""
 
 
 def assign_heterogeneous(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
-    """Members keep what they are subscribed to; the rest goes to who has least; then each topic is balanced among its subscribers."""
+    """Assign to members with different subscriptions: keep, give the rest to the least loaded, then balance each topic."""
     subscribers: dict[bytes, list[int]] = {}
     for number, member in enumerate(group.members.values()):
         for topic_id in member.topic_ids:
@@ -85,9 +85,9 @@ def assign_heterogeneous(group: ServerGroup, partition_count: PartitionCount) ->
 
 
 class _Partitions:
-    """Partitions of one topic of one member, in the order of Kafka's set, which was made for so many.
+    """A member's partitions of one topic, in the order of Kafka's hash set of this capacity.
 
-    Walks against a real 4.3.1 showed it: a set of before is copied, and a new one has room for a subscriber's even share of the topic.
+    As observed in Kafka 4.3.1: a previous set is copied, and a new one has room for a subscriber's even share of the topic.
     """
 
     __slots__ = ("_capacity", "_items", "_peak")
@@ -112,7 +112,7 @@ class _Partitions:
 
 
 class _Builder:
-    """Shape: members are numbers, in their order. `owners` has the owner of each partition of each topic, -1 for none."""
+    """Shape: members are numbers, in their order. `owners` has the owner of each partition by topic, -1 for none."""
 
     def __init__(self, group: ServerGroup, subscribers: dict[bytes, list[int]], partition_count: PartitionCount) -> None:
         self.group = group
@@ -153,7 +153,7 @@ class _Builder:
                     owners[partition] = number
 
     def _by_pressure(self, topic_ids: set[bytes]) -> list[bytes]:
-        """Topics with most partitions for each subscriber first, then those with fewer subscribers, then by id as signed numbers."""
+        """Sort topics by partitions per subscriber, the most first; then fewer subscribers first; then by id as signed numbers."""
 
         def key(topic_id: bytes) -> tuple[float, int, int, int]:
             subscribers = len(self.subscribers[topic_id])
@@ -183,17 +183,17 @@ class _Builder:
         for _ in range(SWEEPS):
             for at, topic_id in enumerate(topic_ids):
                 if at == last_moved:
-                    # Since then no topic could be balanced better.
+                    # A whole pass since the last move has found nothing to balance.
                     return
                 if self._balance_topic(topic_id) or last_moved < 0:
                     last_moved = at
 
     def _by_size(self, topic_id: bytes) -> list[tuple[int, int]]:
-        """The subscribers of a topic with how much they have, who has least first."""
+        """Return the subscribers of a topic with their numbers of partitions, the least loaded first."""
         return sorted((self.sizes[number], number) for number in self.subscribers[topic_id])
 
     def _balance_topic(self, topic_id: bytes) -> bool:
-        """Move partitions of a topic from who has most in all to who has least, until they differ by one; whether any was moved."""
+        """Move partitions of a topic from the most to the least loaded member until they differ by one. Returns whether one was moved."""
         ranked = self._by_size(topic_id)
         if ranked[-1][0] - ranked[0][0] < 2:
             return False
@@ -210,7 +210,7 @@ class _Builder:
 
 
 class _Takers:
-    """Members to whom partitions are given: the next is one of those who have least, of these the one that was first at the start."""
+    """Members that get partitions. The next one is the least loaded; of equals, the first at the start."""
 
     def __init__(self, ranked: list[tuple[int, int]]) -> None:
         self._numbers = [number for _, number in ranked]
@@ -218,20 +218,20 @@ class _Takers:
 
     @property
     def load(self) -> int:
-        """How much the next one has."""
+        """The load of the next one."""
         return self._heap[0][0]
 
     def next(self) -> int:
-        """The next one, which has one more from then on."""
+        """Return the next one, and add one to its load."""
         load, rank = self._heap[0]
         heapreplace(self._heap, (load + 1, rank))
         return self._numbers[rank]
 
 
 class _Givers:
-    """Members from whom partitions are taken: the next is one of those who have most, of these the one of the highest rank.
+    """Members that give partitions. The next one is the most loaded; of equals, the one of the highest rank.
 
-    Who is asked and has nothing of the topic leaves, and the one of the highest rank of all takes its rank. So it was seen to be.
+    A member that has no partition of the topic leaves, and the member of the highest rank takes its rank, as observed in Kafka 4.3.1.
     """
 
     def __init__(self, ranked: list[tuple[int, int]]) -> None:
@@ -242,11 +242,11 @@ class _Givers:
 
     @property
     def load(self) -> int:
-        """How much the next one has."""
+        """The load of the next one."""
         return -self._heap[0][0]
 
     def next_with(self, held: Mapping[int, Sequence[int]]) -> int | None:
-        """The next one that has something; None where nobody has."""
+        """Return the next one that has a partition of the topic, None if there is none."""
         while self._heap:
             load, rank = -self._heap[0][0], -self._heap[0][1]
             if rank < len(self._loads) and load == self._loads[rank]:
@@ -265,7 +265,7 @@ class _Givers:
             heappush(self._heap, (-load, -rank))
 
     def gave(self) -> None:
-        """The next one has one less from now on."""
+        """Subtract one from the load of the next one."""
         load, rank = -self._heap[0][0], -self._heap[0][1]
         self._loads[rank] = load - 1
         heapreplace(self._heap, (1 - load, -rank))

@@ -1,6 +1,6 @@
 """Groups of the classic protocol: their members, the record of a group, and the answers to its APIs.
 
-A member's metadata and assignment are bytes of a client, so reading them may fail; the coordinator keeps them as they came.
+A member's metadata and assignment are a client's bytes, which may not decode. The coordinator keeps them unchanged.
 Source: org.apache.kafka.coordinator.group.classic.ClassicGroupMember, GroupCoordinatorRecordHelpers;
 org.apache.kafka.common.requests.JoinGroupResponse, LeaveGroupResponse."""
 
@@ -28,14 +28,14 @@ _HAS_REBALANCE_TIMEOUT_SINCE: Final = 1
 
 
 class Protocol(NamedTuple):
-    """A protocol (an assignor) that a member speaks, and what it says of itself in it."""
+    """A protocol (an assignor) that a member supports, and the member's metadata for it."""
 
     name: str
     metadata: bytes
 
 
 class ClassicGroupMember:
-    """Shape: `protocols` in the member's order of preference; `awaiting_sync` is the ticket. Units: ms."""
+    """A member. Shape: `protocols` in the member's order of preference; `awaiting_sync` is the ticket of its sync. Units: ms."""
 
     __slots__ = (
         *("assignment", "awaiting_join", "awaiting_sync", "client_host", "client_id", "instance_id", "is_new", "member_id"),
@@ -64,28 +64,28 @@ class ClassicGroupMember:
         self.awaiting_join: Waiting | None = None
         self.awaiting_sync: int | None = None
         self.is_new = False
-        """From its join until the rebalance is over."""
+        """True from its join until the rebalance ends."""
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """Whether its session lives on although it is silent: it waits for an answer. A new member's does not, lest it wait for ever."""
+        """Whether it may be silent because it waits for our answer. A new member may not: its client may be gone, and it would stay."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def metadata(self, protocol: str) -> bytes | None:
         return next((metadata for name, metadata in self.protocols if name == protocol), None)
 
     def vote(self, candidates: Container[str]) -> str | None:
-        """The first of its protocols that everybody has."""
+        """Return the first of its protocols that all members support."""
         return next((name for name, _ in self.protocols if name in candidates), None)
 
 
 def protocols_of(request: Request) -> tuple[Protocol, ...]:
-    """What a JoinGroup says that its member speaks."""
+    """Return the protocols in a JoinGroup."""
     return tuple(Protocol(protocol.name, bytes(protocol.metadata)) for protocol in request.body.protocols)
 
 
 def rebalance_timeout_of(request: Request) -> int:
-    """The rebalance timeout of a JoinGroup, which in version 0 is the session's."""
+    """Return the rebalance timeout of a JoinGroup; in version 0 it is the session timeout."""
     body = request.body
     timeout_ms: int = body.session_timeout_ms if request.version < _HAS_REBALANCE_TIMEOUT_SINCE else body.rebalance_timeout_ms
     return timeout_ms
@@ -105,7 +105,7 @@ def group_metadata_record(
     members: Iterable[ClassicGroupMember],
     assignments: Mapping[str, bytes],
 ) -> Record:
-    """A group with its members, each with the metadata of the chosen protocol only."""
+    """Return the record of a group with its members, each with the metadata of the chosen protocol only."""
     name = protocol_name or ""
     value = GroupMetadataValue(
         protocol_type=protocol_type,
@@ -131,7 +131,7 @@ def group_metadata_record(
 
 
 def fresh_group_record(group_id: str, state_ms: int) -> Record:
-    """A group of which nothing else is known yet."""
+    """Return the record of a group without members."""
     return group_metadata_record(group_id, "", 0, None, None, state_ms, (), {})
 
 
@@ -183,7 +183,7 @@ def join_answer(
 
 
 def _name(name: str | None, version: int) -> str | None:
-    """A protocol's name as this version writes one that is missing."""
+    """Return a protocol's name as this version writes it: before version 7 a missing one is empty, since then null."""
     return name or (None if version >= 7 else "")
 
 
@@ -200,7 +200,7 @@ def heartbeat_answer(ticket: int, code: int) -> Answer:
 
 
 def leave_answer(request: Request, results: Iterable[tuple[Any, int]], code: int = NONE) -> Answer:
-    """The answer from the members that were named, each with its error; up to version 2 there is one, and its error is the answer's."""
+    """Return the answer with each named member's error. Up to version 2 there is one member, and its error is the answer's."""
     members = tuple(
         LeaveGroupResponse.MemberResponse(member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=error)
         for member, error in results
@@ -211,7 +211,7 @@ def leave_answer(request: Request, results: Iterable[tuple[Any, int]], code: int
 
 
 def describe_member(member: ClassicGroupMember, protocol_type: str, protocol_name: str | None) -> MemberDescription:
-    """Never raises: what does not decode is a finding of the member."""
+    """Describe a member. Never raises: a blob that does not decode is a finding."""
     return classic_member(
         protocol_type,
         protocol_name,
@@ -229,9 +229,9 @@ _VERSION_SIZE = 2
 
 
 def subscribed_topics(metadata: bytes) -> tuple[str, ...] | None:
-    """The topics of a consumer's subscription, None where it does not decode.
+    """Return the topics of a consumer's subscription, None if it does not decode.
 
-    Every version begins as version 0 does, so that only this is read, as Kafka's coordinator does.
+    Every version begins with the fields of version 0. Only these are read, as in Kafka's coordinator, so newer versions decode too.
     """
     try:
         blob_version(metadata)

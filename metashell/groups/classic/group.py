@@ -1,4 +1,4 @@
-"""A classic group: what it knows, and the changes that need neither time nor timers.
+"""A classic group: its state, and the changes that need neither time nor timers.
 
 Source: org.apache.kafka.coordinator.group.classic.ClassicGroup.
 """
@@ -60,8 +60,10 @@ def session_key(group_id: str, member_id: str) -> TimerKey:
 
 
 class ClassicGroup(Group):
-    """Shape: members in Java's order. Counts stand beside what they count, as each join asks for them. `state_ms` is when the state was
-    entered, -1 where an old record does not say it. `subscribed` is None where it is not known.
+    """A classic group.
+
+    Shape: members in Java's order. `state_ms` is when the state was entered, -1 if an old record does not have it. `subscribed` is None if
+    not known. Counts are kept up to date because each join needs them: a group of 1 000 members would else walk over a million.
     """
 
     type: ClassVar[str] = "classic"
@@ -78,16 +80,16 @@ class ClassicGroup(Group):
         self.static_members: dict[str, str] = {}
         """Instance id -> member id."""
         self.pending_joins: set[str] = set()
-        """Ids that were given out and have not joined yet."""
+        """Member ids that were handed out (KIP-394) and have not joined yet."""
         self.pending_syncs: set[str] = set()
         self.awaiting_join_count = 0
         self.is_member_added = False
-        """Whether somebody came since the initial delay began."""
+        """Whether a member joined since the initial delay began."""
         self.subscribed: frozenset[str] | None = None
         self._protocol_type: str | None = None
         self._supporters: Counter[str] = Counter()
 
-    # What a group is to others.
+    # ---- the interface of every kind of group
 
     def state_name(self) -> str:
         return self.state.value
@@ -108,6 +110,7 @@ class ClassicGroup(Group):
         if self.state is ClassicState.DEAD:
             raise GroupError(COORDINATOR_NOT_AVAILABLE)
         if claim.epoch < 0 and self.is_empty:
+            # A consumer that assigns partitions to itself, or an administrator. A group with members refuses such commits.
             return
         if claim.epoch >= 0 or claim.member_id or claim.instance_id is not None:
             self.check_member(claim.member_id, claim.instance_id)
@@ -116,6 +119,8 @@ class ClassicGroup(Group):
         elif not claim.is_transactional and not self.is_empty:
             raise GroupError(UNKNOWN_MEMBER_ID)
         if not claim.is_transactional and self.state is ClassicState.COMPLETING:
+            # The member does not know its assignment yet, so the commit may be for partitions that it loses. While joins are gathered
+            # (PreparingRebalance) a commit is welcome: the member still owns its partitions and commits before it revokes them.
             raise GroupError(REBALANCE_IN_PROGRESS)
 
     def looks_at_partitions(self, claim: CommitClaim) -> bool:
@@ -141,6 +146,9 @@ class ClassicGroup(Group):
         return self.protocol_type == CONSUMER if self.subscribed is None else topic in self.subscribed
 
     def expiry_base_ms(self, commit_ms: int) -> int | None:
+        # KIP-211. A simple group has no members, so each offset counts by itself. In a group that became empty the retention of all offsets
+        # begins then: a consumer that was stopped for the weekend finds them. In a Stable group only topics that nobody reads any more
+        # expire; while it rebalances, its subscriptions are not known.
         if self._protocol_type is None:
             return commit_ms
         if self.is_empty:
@@ -171,10 +179,10 @@ class ClassicGroup(Group):
         members = tuple(describe_member(member, self.protocol_type, self.protocol_name) for member in self.members.values())
         return GroupDescription(summary=self.summary(), members=members, assignor=self.protocol_name, leader=self.leader)
 
-    # Questions.
+    # ---- queries
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """Errors: GroupError for somebody who is no member, or is no longer the one that its instance id names."""
+        """Errors: GroupError for an unknown member, and for one whose instance id now belongs to another member."""
         if instance_id is not None:
             known = self.static_members.get(instance_id)
             if known is None:
@@ -185,7 +193,7 @@ class ClassicGroup(Group):
             raise GroupError(UNKNOWN_MEMBER_ID)
 
     def supports(self, protocol_type: str, protocols: Iterable[Protocol]) -> bool:
-        """Whether a member of this type with these protocols may join."""
+        """Whether a member with this protocol type and these protocols may join: all members must have one in common."""
         names = [protocol.name for protocol in protocols]
         if self.is_empty:
             return bool(protocol_type and names)
@@ -205,7 +213,10 @@ class ClassicGroup(Group):
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def select_protocol(self) -> str | None:
-        """The protocol with most votes. Of equal ones the first in the order of a java.util.HashMap of those that have votes."""
+        """Return the protocol with the most votes. Each member votes for its first protocol that all support.
+
+        Among equals it is the first in the order of a java.util.HashMap of those with votes.
+        """
         count = len(self.members)
         candidates = {name for name, supporters in self._supporters.items() if supporters == count}
         votes: JavaMap[int] = JavaMap()
@@ -216,7 +227,7 @@ class ClassicGroup(Group):
         return max(votes, key=lambda name: votes[name], default=None)
 
     def shown_members(self) -> tuple[JoinMember, ...]:
-        """The members as the leader's answer lists them."""
+        """Return the members for the leader's answer."""
         assert self.protocol_name is not None
         return tuple(
             JoinMember(
@@ -242,10 +253,10 @@ class ClassicGroup(Group):
             found.update(topics)
         return frozenset(found)
 
-    # Changes.
+    # ---- changes
 
     def restore(self, generation: int, protocol_type: str | None, protocol_name: str | None, leader: str | None) -> None:
-        """What a record says of the group, before its members are added."""
+        """Set the fields of a record, before its members are added."""
         self.generation = generation
         self._protocol_type = protocol_type or None
         self.protocol_name = protocol_name
@@ -255,7 +266,7 @@ class ClassicGroup(Group):
         self.previous_state, self.state, self.state_ms = self.state, state, now_ms
 
     def add(self, member: ClassicGroupMember, protocol_type: str) -> None:
-        """A member comes in; the first one fixes the protocol type and leads."""
+        """Add a member. The first one fixes the protocol type and leads."""
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         if not self.members:
@@ -291,14 +302,14 @@ class ClassicGroup(Group):
         member.session_timeout_ms = session_timeout_ms
 
     def update_from(self, member: ClassicGroupMember, request: Request) -> None:
-        """A member joins again; an answer that it still waited for never comes."""
+        """Update a member that joins again. An earlier join of it that still waits is never answered."""
         self.update(member, protocols_of(request), rebalance_timeout_of(request), request.body.session_timeout_ms)
         if member.awaiting_join is None:
             self.awaiting_join_count += 1
         member.awaiting_join = Waiting.of(request)
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> list[Answer]:
-        """A static member goes on under another id; who waits under the old one is fenced."""
+        """Rename a static member. Requests that wait under the old id are answered FENCED_INSTANCE_ID."""
         member = self.members.pop(old_id)
         answers = self.refuse_join(member, FENCED_INSTANCE_ID, old_id) + self.refuse_sync(member, FENCED_INSTANCE_ID)
         renamed = ClassicGroupMember(
@@ -318,7 +329,7 @@ class ClassicGroup(Group):
         return answers
 
     def elect_leader(self) -> bool:
-        """Keep the leader if it has joined again, else take the first member that has; whether there is one."""
+        """Keep the leader if it has joined again, else elect the first member that has. Returns whether there is one."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -342,13 +353,13 @@ class ClassicGroup(Group):
         self.pending_syncs.clear()
 
     def _count(self, member: ClassicGroupMember, step: int) -> None:
-        # A member that names a protocol twice supports it once: else nobody's vote would count, and the group would never complete.
+        # A member may name a protocol twice but supports it once. Counted twice, it would look unsupported by the others for ever.
         for name in {protocol.name for protocol in member.protocols}:
             self._supporters[name] += step
             if not self._supporters[name]:
                 del self._supporters[name]
 
-    # Answers to those who wait.
+    # ---- answers to requests that wait
 
     def refuse_join(self, member: ClassicGroupMember, code: int, member_id: str = "") -> list[Answer]:
         waiting = member.awaiting_join
@@ -390,7 +401,7 @@ class ClassicGroup(Group):
         return [] if ticket is None else [sync_answer(ticket, self._protocol_type, self.protocol_name, member.assignment)]
 
     def refuse_all_waiting(self, code: int) -> list[Answer]:
-        """Every join and sync that waits ends with this error."""
+        """Answer every waiting join and sync with this error."""
         members = self.members.values()
         joins = [answer for member in members for answer in self.refuse_join(member, code, member.member_id)]
         return joins + [answer for member in members for answer in self.refuse_sync(member, code)]

@@ -50,7 +50,7 @@ _REQUIRES_MEMBER_ID_SINCE = 4
 
 
 def join_classic_group(context: Context, request: Request, now_ms: int) -> Decision:
-    """The group is a classic one, an empty one of a kind that yields, or there is none."""
+    """Decide a JoinGroup for a classic group, for an empty group of a kind that becomes classic, or for a new group."""
     body, state = request.body, context.state
     group = live_group(context, body.group_id)
     if group is not None:
@@ -60,14 +60,14 @@ def join_classic_group(context: Context, request: Request, now_ms: int) -> Decis
     old = state.groups.get(body.group_id)
     records = [] if old is None else old.tombstones()
     if body.member_id:
-        # Kafka 4.3.1 forgets an empty group of another kind here, and its tombstones are never written: a restart brings it back.
+        # As in Kafka 4.3.1, an empty group of another kind is dropped here without writing its tombstones: a restart brings it back.
         state.groups.pop(body.group_id, None)
         return classic_decision(join_error(Waiting.of(request), UNKNOWN_MEMBER_ID, body.member_id))
     group = ClassicGroup(body.group_id, ClassicState.EMPTY, now_ms)
     state.groups[body.group_id] = group
     decision = classic_decision()
     _decide_join(context, group, request, decision, now_ms)
-    # The group lasts although nobody may ever use it, so that the log knows of it.
+    # The group exists from now on, even if this member never joins with its new id, so it is written to the log.
     decision.records = [*records, *decision.records, fresh_group_record(body.group_id, group.state_ms)]
 
     def forget(code: int, _now_ms: int) -> Decision:
@@ -103,7 +103,10 @@ def _decide_join(context: Context, group: ClassicGroup, request: Request, decisi
 
 
 def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
-    """Source: GroupMetadataManager.acceptJoiningMember."""
+    """Whether a member may join. While a rebalance is prepared, only members that have joined count: old ones may never come back.
+
+    Source: GroupMetadataManager.acceptJoiningMember.
+    """
     member = group.members.get(member_id)
     if group.state is ClassicState.PREPARING:
         return (member is not None and member.awaiting_join is not None) or group.awaiting_join_count < max_size
@@ -118,7 +121,7 @@ def _join_new(context: Context, group: ClassicGroup, request: Request, decision:
     prefix = request.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{UUID(bytes=context.chance.uuid())}"
     if len(member_id.encode("utf-8", "surrogatepass")) > STRING_MAX:
-        # No answer and no record could hold it.
+        # Neither an answer nor a record could hold it.
         decision.answers.append(join_error(Waiting.of(request), INVALID_REQUEST))
         return
     if instance_id is not None:
@@ -152,7 +155,8 @@ def _add_member(context: Context, group: ClassicGroup, request: Request, member_
     if group.state is ClassicState.PREPARING and group.previous_state is ClassicState.EMPTY:
         group.is_member_added = True
     group.add(member, body.protocol_type)
-    # It may wait in a long rebalance, where its silence says nothing; a client that went away has to end at last.
+    # It may wait in a long rebalance, where a client sends no heartbeats, so its session timeout would be too short. A client that has
+    # disappeared is still removed in the end.
     restart_classic_session(context, group, member, now_ms, context.settings.new_member_join_timeout_ms)
     rebalance_or_complete(context, group, decision, now_ms)
 
@@ -170,12 +174,12 @@ def _join_again(context: Context, group: ClassicGroup, request: Request, decisio
     if group.is_empty:
         decision.answers.append(join_error(waiting, UNKNOWN_MEMBER_ID, body.member_id))
     elif group.state is ClassicState.COMPLETING and is_unchanged:
-        # It may not have received the answer to its join.
+        # The answer to its join may have been lost.
         _answer_current(group, waiting, member, decision, is_leader=is_leader)
     elif group.state is ClassicState.STABLE and is_unchanged and not is_leader:
         _answer_current(group, waiting, member, decision, is_leader=False)
     else:
-        # A leader that joins again asks for a rebalance, also when nothing of its own changed: topics may have.
+        # A leader that joins again wants a rebalance even if its metadata is unchanged: the topics may have changed.
         if member.awaiting_join is not None:
             decision.dropped.append(member.awaiting_join.ticket)
         group.update_from(member, request)
@@ -202,7 +206,11 @@ SKIPS_ASSIGNMENT_SINCE: Final = 9
 def replace_static_member(
     context: Context, group: ClassicGroup, request: Request, old_id: str, new_id: str, decision: Decision, now_ms: int
 ) -> None:
-    """Where the group is Stable and still chooses the same protocol, nobody else notices."""
+    """Replace a static member that returns under a new member id (KIP-345).
+
+    If the group is Stable and still selects the same protocol, the new member takes over the assignment, and no other member notices.
+    Otherwise the group rebalances.
+    """
     body, waiting = request.body, Waiting.of(request)
     old_leader = group.leader or ""
     decision.answers += group.replace_static(body.group_instance_id, old_id, new_id)
@@ -220,7 +228,7 @@ def replace_static_member(
         members = group.shown_members() if is_leader else ()
         decision.answers += group.answer_join(member, members, skips_assignment=is_leader)
     else:
-        # An older client would compute an assignment if it saw that it leads: its answer names the member that it replaces.
+        # An older client that learns that it leads computes an assignment. So the answer names the replaced member as leader (KIP-814).
         decision.answers += group.answer_join(member, (), leader=old_leader)
 
     def revert(code: int, at_ms: int) -> Decision:
@@ -287,7 +295,11 @@ def _sync_refusal(group: ClassicGroup, request: Request) -> int | None:
 def _store_assignments(
     context: Context, group: ClassicGroup, request: Request, leader: ClassicGroupMember, decision: Decision, now_ms: int
 ) -> None:
-    """The leader's assignment is written, and with that it is everybody's. Members that it does not name have nothing."""
+    """Write the leader's assignments and answer all syncs. A member that the leader does not name gets an empty assignment.
+
+    If the record cannot be written, all assignments are cleared and the group rebalances: a new coordinator would not know them, and its
+    members would own partitions that it gives to others.
+    """
     given = {one.member_id: bytes(one.assignment) for one in request.body.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
     decision.records.append(record_of(group, assignments))

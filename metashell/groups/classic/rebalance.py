@@ -1,6 +1,17 @@
-"""Rebalances of a classic group: joins are gathered, then the leader's assignment arrives. Also Heartbeat, LeaveGroup, loading.
+"""Rebalances of a classic group, and its Heartbeat, LeaveGroup and loading.
 
-Every function adds to the decision that is being made. The record of a live group is not replayed: the group knows more than it holds.
+A rebalance has two phases. Preparing: members join, and none is answered before all have joined or the rebalance timeout ends. Completing:
+each member syncs and waits, until the leader's sync brings the assignments of all. With members a, b and a new c:
+
+    c joins             Preparing; c waits for its answer
+    a, b send heartbeats  REBALANCE_IN_PROGRESS makes them join too
+    b, a join           the last join completes the phase: generation 8, and the leader's answer lists all members
+    b, c, a sync        a leads; its sync has the assignments, is written as one record, and answers all three: Stable
+
+Why both phases have timers: a member that never joins is removed when the rebalance timeout ends, and one that joins but never syncs is
+removed one timeout later. Without them one stuck client would stop the group.
+
+Every function adds to the decision in progress. The record of a live group is not replayed: the group knows more than its record holds.
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager: prepareRebalance, completeClassicGroupJoin, onLoaded, onUnloaded,
 classicGroupHeartbeatToClassicGroup, classicGroupLeaveToClassicGroup."""
 
@@ -33,18 +44,18 @@ def sync_key(group_id: str) -> TimerKey:
 
 
 def live_group(context: Context, group_id: str) -> ClassicGroup | None:
-    """The classic group of that name as it is now."""
+    """Return the classic group of that name. Timers use it, since the group may be gone or of another kind when they run."""
     group = context.state.groups.get(group_id)
     return group if isinstance(group, ClassicGroup) else None
 
 
 def classic_decision(*answers: Answer) -> Decision:
-    """The decision of a classic group, to be added to."""
+    """Return a new decision of a classic group."""
     return Decision(answers=list(answers), replays=False)
 
 
 def record_of(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
-    """The group as it is, with these assignments."""
+    """Return the record of the group with these assignments."""
     return group_metadata_record(
         group.group_id,
         group.protocol_type,
@@ -58,7 +69,7 @@ def record_of(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
 
 
 def rebalance_or_complete(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """Somebody came or changed: begin a rebalance, or see whether the one that goes on is now complete."""
+    """Begin a rebalance after a member joined or changed, or complete the current one if all have joined now."""
     if group.can_rebalance:
         prepare_rebalance(context, group, decision, now_ms)
     else:
@@ -66,7 +77,7 @@ def rebalance_or_complete(context: Context, group: ClassicGroup, decision: Decis
 
 
 def rebalance_after_leave(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """Somebody is gone."""
+    """Begin a rebalance after a member left, or complete the current one if all others have joined."""
     if group.state in (ClassicState.STABLE, ClassicState.COMPLETING):
         prepare_rebalance(context, group, decision, now_ms)
     elif group.state is ClassicState.PREPARING:
@@ -74,7 +85,11 @@ def rebalance_after_leave(context: Context, group: ClassicGroup, decision: Decis
 
 
 def prepare_rebalance(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """Ask everybody to join again. A group that was empty waits a while for those who come with the first one."""
+    """Begin a rebalance. An empty group first waits for group.initial.rebalance.delay.ms.
+
+    Why the delay: the members of an application start one after the other. Without it the first would get all partitions, and each later
+    one would cost a rebalance.
+    """
     if group.state is ClassicState.COMPLETING:
         decision.answers += reset_assignments(context, group, REBALANCE_IN_PROGRESS, now_ms)
     end_sync_phase(context, group)
@@ -93,20 +108,20 @@ def prepare_rebalance(context: Context, group: ClassicGroup, decision: Decision,
 
 
 def complete_if_all_joined(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """The initial delay is always waited for."""
+    """Complete the current rebalance if all members have joined. The initial delay of an empty group still runs to its end."""
     if group.state is ClassicState.PREPARING and group.have_all_joined and group.previous_state is not ClassicState.EMPTY:
         complete_join(context, group, decision, now_ms)
 
 
 def complete_join(context: Context, group: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """The next generation of those who joined; dynamic members that did not are gone, static ones stay."""
+    """Begin the next generation. Dynamic members that did not join are removed; static ones stay until their session ends (KIP-345)."""
     context.timers.cancel(join_key(group.group_id))
     late = [member for member in group.members.values() if member.awaiting_join is None and member.instance_id is None]
     for member in late:
         group.remove(member.member_id)
         context.timers.cancel(session_key(group.group_id, member.member_id))
     if not group.elect_leader() and group.members:
-        # Only static members are left, and none has joined again: their sessions have to end first.
+        # Only static members are left and none has joined again. There is no leader among them, so wait until one returns or all expire.
         _complete_later(context, group, now_ms)
         return
     group.begin_generation(now_ms)
@@ -129,7 +144,7 @@ def complete_join(context: Context, group: ClassicGroup, decision: Decision, now
 
 
 def reset_assignments(context: Context, group: ClassicGroup, code: int, now_ms: int) -> list[Answer]:
-    """Nobody has an assignment any more; who waits for one gets the error."""
+    """Clear all assignments; syncs that wait get the error."""
     answers: list[Answer] = []
     for member in group.members.values():
         member.assignment = b""
@@ -148,7 +163,7 @@ def end_sync_phase(context: Context, group: ClassicGroup) -> None:
 def restart_classic_session(
     context: Context, group: ClassicGroup, member: ClassicGroupMember, now_ms: int, timeout_ms: int | None = None
 ) -> None:
-    """A member was heard of: its session, or another time, begins anew."""
+    """Restart a member's session, with another timeout if one is given."""
     due_ms = now_ms + (member.session_timeout_ms if timeout_ms is None else timeout_ms)
     key = session_key(group.group_id, member.member_id)
     if not context.timers.restart(key, due_ms):
@@ -156,7 +171,7 @@ def restart_classic_session(
 
 
 def expire_session(context: Context, group_id: str, member_id: str) -> Action:
-    """What happens when a member, or an id that was given out, was not heard of for too long."""
+    """Return the action that removes a silent member, or forgets a member id that was handed out and never used."""
 
     def expire(now_ms: int) -> Decision:
         decision = classic_decision()
@@ -177,7 +192,7 @@ def expire_session(context: Context, group_id: str, member_id: str) -> Action:
 
 
 def remove_member(context: Context, group: ClassicGroup, member: ClassicGroupMember, decision: Decision) -> None:
-    """A member is gone. A join of it that waits fails, so that it joins as a new one if it still lives; a sync is never answered."""
+    """Remove a member. Its waiting join fails, so that the client joins as a new member if it is alive; its sync is never answered."""
     context.timers.cancel(session_key(group.group_id, member.member_id))
     decision.answers += group.refuse_join(member, UNKNOWN_MEMBER_ID)
     if member.awaiting_sync is not None:
@@ -186,7 +201,7 @@ def remove_member(context: Context, group: ClassicGroup, member: ClassicGroupMem
 
 
 def forget_timers(context: Context, group: ClassicGroup) -> None:
-    """The group goes, or becomes one of another kind."""
+    """Cancel the timers of a group that is deleted or changes its kind."""
     context.timers.cancel(join_key(group.group_id))
     context.timers.cancel(sync_key(group.group_id))
     for member_id in (*group.members, *group.pending_joins):
@@ -207,7 +222,7 @@ def _complete_later(context: Context, group: ClassicGroup, now_ms: int) -> None:
 
 
 def _extend(context: Context, group: ClassicGroup, delay_ms: int, left_ms: int) -> Action:
-    """The initial delay is over: wait once more if somebody came meanwhile and time is left."""
+    """Return the action for the end of the initial delay: wait once more if a member joined meanwhile and time is left."""
     group_id = group.group_id
 
     def extend(now_ms: int) -> Decision:
@@ -228,7 +243,7 @@ def _extend(context: Context, group: ClassicGroup, delay_ms: int, left_ms: int) 
 
 
 def _expire_syncs(context: Context, group_id: str, generation: int, now_ms: int) -> Decision:
-    """Members that joined and never asked for their assignment are gone."""
+    """Remove members that joined and did not sync in time."""
     decision = classic_decision()
     group = live_group(context, group_id)
     if group is None or group.generation != generation or group.state not in (ClassicState.COMPLETING, ClassicState.STABLE):
@@ -242,7 +257,7 @@ def _expire_syncs(context: Context, group_id: str, generation: int, now_ms: int)
 
 
 def begin_sessions(context: Context, now_ms: int) -> None:
-    """Every member has its session to be heard of again; a group that is larger than is now allowed has to rebalance."""
+    """Start the sessions of all members after loading. A group above the maximum size rebalances, which shrinks it."""
     for group in list(context.state.groups.values()):
         if isinstance(group, ClassicGroup):
             for member in group.members.values():
@@ -252,7 +267,7 @@ def begin_sessions(context: Context, now_ms: int) -> None:
 
 
 def end_waits(context: Context, now_ms: int) -> list[Answer]:
-    """An error for joins and syncs that wait, which sends them to look for the coordinator elsewhere."""
+    """Answer waiting joins and syncs with NOT_COORDINATOR, which makes clients find the coordinator again."""
     answers: list[Answer] = []
     for group in context.state.groups.values():
         if isinstance(group, ClassicGroup):
@@ -287,7 +302,7 @@ _NAMES_MANY_SINCE = 3
 
 
 def identities(request: Request) -> tuple[Any, ...]:
-    """Who is to leave; up to version 2 a request names one member."""
+    """Return the members that a LeaveGroup names; up to version 2 there is one."""
     body = request.body
     if request.version >= _NAMES_MANY_SINCE:
         return tuple(body.members)

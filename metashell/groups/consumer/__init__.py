@@ -1,13 +1,14 @@
 """Consumer groups (KIP-848): members of both protocols, their partitions and records, and the ways to and from classic groups.
 
 Promises:
-- A request becomes the records of one batch: the member's subscription (5), the group's epoch (3), changed targets (7, 6), and the member's
-  next step towards its target (8). The state changes only where these are replayed; but a downgrade makes the classic group itself.
-- A partition is given only when no member holds it: each member first gives up what it no longer has in its target, and confirms that.
+- A request becomes the records of one batch, by type: the member's subscription (5), the group's epoch (3), changed targets (7, 6), and the
+  member's next step towards its target (8). Only their replay changes the state. A downgrade is the exception: it makes the classic group.
+- A member gets a partition only once no other member holds it: the old owner first revokes it and confirms that.
 - Client input never reaches Python's `re`: regular expressions are RE2/J's, and matching takes time linear in the text.
 
-A member's partitions are `topic id -> partition -> assignment epoch`. The order of partitions is visible in records and answers: Kafka
-keeps those of a topic in a java.util.HashMap, whose table may be smaller than the highest partition, so they do not always ascend.
+A member's partitions are `topic id -> partition -> assignment epoch`. Clients see their order in records and answers. Kafka keeps the
+partitions of a topic in a java.util.HashMap, whose table may be smaller than the highest partition, so they do not always ascend: 0, 5 and
+16 in a table of 16 buckets are listed as 0, 16, 5.
 
 Modules: `group` is the group; `heartbeat` and `classic_member` decide requests of the two protocols; `subscription` and `assignment` have
 the stages that both share; `leave` removes members and downgrades the group.
@@ -19,19 +20,20 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from metashell.codec import messages
-from metashell.codec.java import hash_order, string_hash_order
+from metashell.codec.java import hash_order
 from metashell.groups.decision import Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
 
 Held = Mapping[bytes, Mapping[int, int]]
-"""Topic id -> partition -> the epoch in which the member got it."""
+"""Topic id -> partition -> the assignment epoch, in which the member got the partition."""
 
 NOTHING: Held = {}
 
 
 class TopicPartitions(Protocol):
-    """Partitions of one topic as requests and records have them."""
+    """The partitions of one topic in a request or record."""
 
     @property
     def topic_id(self) -> bytes: ...
@@ -41,18 +43,18 @@ class TopicPartitions(Protocol):
 
 
 def held(entries: Iterable[tuple[int, int]], buckets: int = 16) -> dict[int, int]:
-    """Partitions with their epochs as a java.util.HashMap of that many buckets has them."""
+    """Return partitions with their epochs in the order of a java.util.HashMap of that many buckets."""
     epochs = dict(entries)
     return {partition: epochs[partition] for partition in hash_order(epochs, buckets)}
 
 
 def buckets_of_copy(count: int) -> int:
-    """How many buckets a java.util.HashMap gets that is made as a copy of one of `count` entries."""
+    """Return the number of buckets of a java.util.HashMap that is a copy of one with `count` entries."""
     return 16 if count == 0 else 1 << int(count / 0.75).bit_length()
 
 
 def held_of_record(topics: Iterable[TopicPartitions], epoch: int) -> dict[bytes, dict[int, int]]:
-    """What a record says that a member holds; partitions without an assignment epoch have the member's `epoch`."""
+    """Return the partitions in a record. Those without an assignment epoch, as before KIP-1251, get the member's `epoch`."""
     found = {}
     for topic in topics:
         epochs: tuple[int, ...] | None = getattr(topic, "assignment_epochs", None)
@@ -63,12 +65,12 @@ def held_of_record(topics: Iterable[TopicPartitions], epoch: int) -> dict[bytes,
 
 
 def holds_any(reported: Iterable[TopicPartitions], of: Held) -> bool:
-    """Whether a member still reports one of these."""
+    """Whether a member still reports one of these partitions."""
     return any(partition in of.get(topic.topic_id, ()) for topic in reported for partition in topic.partitions)
 
 
 def is_within(reported: Iterable[TopicPartitions] | None, of: Held) -> bool:
-    """Whether a member reports its partitions, and only such as these."""
+    """Whether a member reports its partitions, and none besides these."""
     if reported is None:
         return False
     return all(topic.topic_id in of and all(partition in of[topic.topic_id] for partition in topic.partitions) for topic in reported)
@@ -78,7 +80,7 @@ STABLE: Final = 0
 UNREVOKED: Final = 1
 UNRELEASED: Final = 2
 STATE_NAMES: Final = {STABLE: "STABLE", UNREVOKED: "UNREVOKED_PARTITIONS", UNRELEASED: "UNRELEASED_PARTITIONS"}
-"""Any other number is a state of a newer Kafka."""
+"""Other numbers are states of a newer Kafka."""
 
 LEAVE_EPOCH: Final = -1
 STATIC_LEAVE_EPOCH: Final = -2
@@ -86,14 +88,14 @@ STATIC_LEAVE_EPOCH: Final = -2
 
 
 class ClassicProtocols(NamedTuple):
-    """What a member that speaks the classic protocol joined with. Shape: protocols in the member's order, name and metadata."""
+    """The JoinGroup of a member that speaks the classic protocol. Shape: protocols in the member's order, name and metadata."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
     @property
     def name(self) -> str:
-        """The protocol that its joins are answered with."""
+        """The protocol in answers to its joins."""
         return self.protocols[0][0]
 
     @property
@@ -123,25 +125,19 @@ class ConsumerGroupMember(NamedTuple):
 
     @property
     def subscription(self) -> tuple[object, ...]:
-        """What counts of subscribers are made from."""
+        """The fields that the group's counts of subscribers depend on."""
         return self.names, self.regex, self.classic
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         return self.state == STABLE and self.epoch == assignment_epoch
 
     def same_as(self, other: ConsumerGroupMember) -> bool:
-        """Whether both are equal; the order of names does not count."""
+        """Whether both are equal except for the order of names."""
         return self == other or (self._replace(names=()) == other._replace(names=()) and set(self.names) == set(other.names))
 
 
-def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Names as the java.util.HashSet has them that is made from them."""
-    names = tuple(names)
-    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
-
-
 def with_metadata(member: ConsumerGroupMember, value: messages.ConsumerGroupMemberMetadataValue) -> ConsumerGroupMember:
-    """The member with the subscription that a record of type 5 has."""
+    """Return the member with the subscription of a record of type 5."""
     classic = value.classic_member_metadata
     return member._replace(
         instance_id=value.instance_id,
@@ -161,7 +157,7 @@ def with_metadata(member: ConsumerGroupMember, value: messages.ConsumerGroupMemb
 
 
 def with_assignment(member: ConsumerGroupMember, value: messages.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerGroupMember:
-    """The member with the epochs and partitions that a record of type 8 has."""
+    """Return the member with the epochs and partitions of a record of type 8."""
     return member._replace(
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
@@ -180,7 +176,7 @@ CONSUMER_CURRENT: Final = 8
 CONSUMER_REGEX: Final = 16
 
 Target = Mapping[bytes, tuple[int, ...]]
-"""What a member is to get: topic id -> partitions."""
+"""A member's target assignment: topic id -> partitions."""
 
 
 def group_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
@@ -252,12 +248,12 @@ def regex_tombstone(group_id: str, regex: str) -> Record:
 
 
 def partition_metadata_tombstone(group_id: str) -> Record:
-    """Of the record that 4.0 wrote; newer releases only delete it."""
+    """Return the tombstone of a record that only Kafka 4.0 wrote. Newer releases only delete it."""
     return Record(CONSUMER_PARTITION_METADATA, messages.ConsumerGroupPartitionMetadataKey(group_id=group_id))
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Remove a member; replay counts on this order."""
+    """Return the records that remove a member. Replay relies on their order."""
     return [
         Record(CONSUMER_CURRENT, messages.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
         Record(CONSUMER_TARGET_MEMBER, messages.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),
@@ -266,7 +262,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[Record]:
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str], regexes: Iterable[str]) -> list[Record]:
-    """Remove a group with all that it has."""
+    """Return the records that remove a group with its members and regular expressions."""
     by_member = [member_tombstones(group_id, member_id) for member_id in member_ids]
     return [
         *(current for current, _, _ in by_member),
@@ -287,7 +283,7 @@ def describe_group(
     assignment_epoch: int,
     topics: Topics,
 ) -> GroupDescription:
-    """The assignor is the one that most members ask for; None where nobody asks and the broker's default is used."""
+    """Describe a group. `assignor` is None if no member asks for one, so that the broker's default applies."""
     return GroupDescription(
         summary=summary,
         members=tuple(_describe(member, targets.get(member.member_id, {}), topics) for member in members),
@@ -297,7 +293,7 @@ def describe_group(
 
 
 def most_wanted(counts: Mapping[str, int]) -> str | None:
-    """The assignor that most members ask for; of equal ones the first."""
+    """Return the assignor that most members ask for; the first of equals."""
     return max(counts, key=lambda name: counts[name], default=None)
 
 

@@ -29,7 +29,6 @@ from metashell.groups.consumer import (
     held,
     holds_any,
     most_wanted,
-    names_in_order,
     target_member_record,
     target_record,
 )
@@ -37,6 +36,7 @@ from metashell.groups.consumer.group import Change, ConsumerGroup, add_count, is
 from metashell.groups.consumer.leave import settings_of, watch_revocation
 from metashell.groups.consumer.subscription import RegexChange, is_refresh_due, names_changed, update_epoch, update_regex
 from metashell.groups.decision import GroupError, Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, KindSettings
 from metashell.groups.topics import Topics
 
@@ -50,7 +50,7 @@ def advance_member(
     now_ms: int,
     records: list[Record],
 ) -> ConsumerGroupMember:
-    """The member after all three stages, whose records are added. Errors: GroupError 110, 128, -1."""
+    """Run all three stages, add their records, and return the member after them. Errors: GroupError 110, 128, -1."""
     settings = settings_of(context, group.group_id)
     change, has_changed = update_subscription(context, group, member, updated, now_ms, records, settings.assignors)
     goal = update_target(change, context.state.topics, settings, now_ms, records)
@@ -66,9 +66,9 @@ def update_subscription(
     records: list[Record],
     assignors: Sequence[str] = (),
 ) -> tuple[Change, bool]:
-    """The first stage, and whether the member has changed what it is subscribed to.
+    """Run the first stage. Returns the change, and whether the member's subscription has changed.
 
-    With the `assignors` that are configured, the group's epoch is raised also where another one becomes its choice.
+    With the configured `assignors`, a change of the group's preferred assignor raises its epoch too.
     """
     has_new_names = names_changed(group.group_id, member, updated, records)
     regex = update_regex(context, group, member, updated, now_ms, records)
@@ -89,7 +89,7 @@ def reconcile_member(
     now_ms: int,
     records: list[Record],
 ) -> ConsumerGroupMember:
-    """The last stage. Errors: GroupError 110."""
+    """Run the last stage and return the member after it. Errors: GroupError 110."""
     if not has_changed and member.is_reconciled_to(goal.epoch):
         return member
     known = (context.state.topics.named(name) for name in subscribed_names(group, member))
@@ -102,26 +102,26 @@ def reconcile_member(
 
 
 RANGE: Final = "range"
-"""The assignor whose partitions are ranges, and so ascend; those of the others are in the order of a hash set."""
+"""The assignor whose partitions are ranges and ascend. The others keep partitions in the order of a hash set."""
 
 
 class MemberTarget(NamedTuple):
-    """What one member has to come to."""
+    """The target of one member and its epoch."""
 
     epoch: int
     target: Target
 
 
 def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms: int, records: list[Record]) -> MemberTarget:
-    """The member's target, from a new assignment where one is due; its records are added.
+    """Run the second stage: compute a new assignment if one is due, add its records, and return the member's target.
 
-    Errors: GroupError -1 where the assignor fails.
+    Errors: GroupError -1 if the assignor fails.
     """
     group, updated = change.group, change.updated
     if change.epoch <= group.assignment_epoch or not _may_compute(group, settings.assignment_interval_ms, now_ms):
         return MemberTarget(group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id))
     members = _members_in_order(group, updated)
-    # A static member that comes back goes on from the target of the one whose place it takes.
+    # A static member that returns under a new member id continues with the target of the old one.
     place = group.statics.get(updated.instance_id or "", updated.member_id)
     previous = {**group.targets, updated.member_id: group.target_of(place)}
     given = ServerGroup(
@@ -148,7 +148,7 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
 
 
 def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Sequence[str]:
-    """The topics that a member names, and those that its regular expression matches, in the order in which Kafka goes over them."""
+    """Return the topics that a member names and those that its regular expression matches, in Kafka's order of iteration."""
     resolved = group.resolved.get(member.regex) if member.regex else None
     if resolved is None or not resolved.topics:
         return member.names
@@ -162,7 +162,7 @@ def _may_compute(group: ConsumerGroup, interval_ms: int, now_ms: int) -> bool:
 
 
 def _members_in_order(group: ConsumerGroup, updated: ConsumerGroupMember) -> dict[str, ConsumerGroupMember]:
-    """All members as the assignor sees them: with the one that changes, without the static one whose place it takes."""
+    """Return the members for the assignor: with the changed one, without the static member that it replaces."""
     members = {**group.members, updated.member_id: updated}
     ids = string_hash_order(members)
     replaced = None if updated.instance_id is None else group.statics.get(updated.instance_id)
@@ -176,16 +176,16 @@ def _server_member(group: ConsumerGroup, member: ConsumerGroupMember, previous: 
 
 
 def changes_assignor(change: Change, assignors: Sequence[str]) -> bool:
-    """Whether another assignor becomes the group's choice."""
+    """Whether the change makes the group prefer another assignor."""
     counts = change.group.assignors
     before = most_wanted({name: counts[name] for name in counts if name in assignors})
     return _assignor(change, assignors) != (assignors[0] if before is None else before)
 
 
 def _assignor(change: Change, assignors: Sequence[str]) -> str:
-    """The one that most members ask for, the change counted in; else the first that is configured."""
+    """Return the assignor that most members ask for after the change, else the first configured one."""
     counts = dict(change.group.assignors)
-    # Of equal ones Kafka takes the first of a table that is made for those asked for before; a new one comes first in its bucket.
+    # Among equals Kafka takes the first of a hash table sized for the assignors asked for before; a new one is first in its bucket.
     buckets = buckets_of_copy(len(counts))
     if change.member.server_assignor is not None:
         add_count(counts, change.member.server_assignor, -1)
@@ -197,7 +197,9 @@ def _assignor(change: Change, assignors: Sequence[str]) -> str:
 
 
 def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
-    """A target with partitions in the order of Kafka's sets: one of which something stays is a copy of the old one, whose size decides."""
+    """Return a target with partitions in the order of Kafka's hash sets. If a member keeps partitions of a topic, the set is a copy of the
+    old one and has its capacity.
+    """
     ordered = {}
     for topic_id, partitions in assigned.items():
         known = previous.get(topic_id, ())
@@ -209,7 +211,7 @@ def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -
 
 
 def _in_map_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
-    """A target with topics in the order of Kafka's map: in a bucket, those that came last are first (`computeIfAbsent`), then what was."""
+    """Return a target with topics in the order of Kafka's hash map: in a bucket, new topics first, the newest first (`computeIfAbsent`)."""
     came = [topic_id for topic_id in assigned if topic_id not in previous]
     kept = [topic_id for topic_id in previous if topic_id in assigned]
     return {topic_id: assigned[topic_id] for topic_id in uuid_hash_order((*reversed(came), *kept))}
@@ -220,10 +222,10 @@ def _is_same(one: Target, other: Target) -> bool:
 
 
 class Goal(NamedTuple):
-    """Where a member has to come to.
+    """A member's target and what its next step depends on.
 
-    Shape: `topic_ids` are those that it subscribes to and that exist; `owners` has every partition that some member holds; `reported` is
-    what the member says to hold, None where it does not say.
+    Shape: `topic_ids` are the existing topics that it subscribes to; `owners` has every partition that some member holds; `reported` are
+    the partitions that the member reports, None if it reports none at all.
     """
 
     epoch: int
@@ -235,19 +237,25 @@ class Goal(NamedTuple):
 
 
 def reconcile_consumer_member(member: ConsumerGroupMember, goal: Goal) -> ConsumerGroupMember:
-    """The member one step nearer to its goal, or as it is where it has to wait. Errors: GroupError 110 for a state that is not known."""
+    """Move the member one step towards its target, unless it has to wait. Errors: GroupError 110 for an unknown state.
+
+    The steps of KIP-848's state machine: from STABLE to UNREVOKED while it must give up partitions, to UNRELEASED while others still hold
+    what it gets, and back to STABLE. A member takes the new epoch only when it has revoked everything; until then its commits must still
+    be accepted in the old one.
+    """
     if member.state == STABLE:
         if member.epoch != goal.epoch:
             return _next(member, member.epoch, goal)
         return _without_unsubscribed(member, goal) if goal.has_subscription_changed else member
     if member.state == UNREVOKED:
-        # What the member does not report is revoked; while it reports nothing at all, it is not.
+        # A partition that the member no longer reports is revoked. A heartbeat without the field (null) confirms nothing: clients send
+        # their partitions only when they change.
         if _reports_any(goal, member.revoking):
             return _without_unsubscribed(member, goal) if goal.has_subscription_changed else member
         return _next(member, member.epoch, goal)
     if member.state == UNRELEASED:
         return _next(member, member.epoch, goal)
-    # A newer coordinator wrote this state: the member has to begin again with nothing.
+    # A newer coordinator wrote this state, so its meaning is not known: the member has to start over without partitions.
     if goal.reported is None or goal.reported:
         raise GroupError(
             FENCED_MEMBER_EPOCH, "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin."
@@ -260,10 +268,10 @@ def _reports_any(goal: Goal, partitions: Held) -> bool:
 
 
 def _without_unsubscribed(member: ConsumerGroupMember, goal: Goal) -> ConsumerGroupMember:
-    """Take topics from the member that it does not subscribe to any more, before the next target does."""
+    """Take unsubscribed topics from the member at once, before the next target does (KIP-848 lets the target be computed later)."""
     dropped = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in goal.topic_ids}
     if not dropped:
-        # Kafka takes a member without any topics for one that changed, even if it had nothing.
+        # Kafka treats a member without topics as changed, even if it had no partitions.
         return member if goal.topic_ids or member.revoking else member._replace(previous_epoch=member.epoch)
     kept = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id in goal.topic_ids}
     revoking = dict(member.revoking)
@@ -281,7 +289,11 @@ def _merged(known: Mapping[int, int] | None, added: Mapping[int, int]) -> Mappin
 
 
 def _next(member: ConsumerGroupMember, epoch: int, goal: Goal) -> ConsumerGroupMember:
-    """What is in the target stays, the rest is to be given up; only when nothing is, what is free is taken."""
+    """Keep the partitions in the target and revoke the others. Only if there are none to revoke, add those that are free.
+
+    Revoking comes first because the member's epoch rises with the added partitions: with p0 still to revoke, the new epoch would fence
+    the commits for p0 that the client sends before it gives p0 up.
+    """
     kept: dict[bytes, dict[int, int]] = {}
     revoking: dict[bytes, dict[int, int]] = {}
     wanted: dict[bytes, list[int]] = {}
@@ -290,7 +302,7 @@ def _next(member: ConsumerGroupMember, epoch: int, goal: Goal) -> ConsumerGroupM
         target: Iterable[int] = goal.target.get(topic_id, ()) if topic_id in goal.topic_ids else ()
         current = member.assigned.get(topic_id, {})
         mine = set(target)
-        # Kafka copies the table of all that the member held, whose size then decides the order of what is left and of what is added.
+        # Kafka copies the hash table of the member's partitions, so the size of the old table orders both kept and added ones.
         copy = held(current.items(), buckets_of_copy(len(current)))
         if stay := {partition: since for partition, since in copy.items() if partition in mine}:
             kept[topic_id] = stay

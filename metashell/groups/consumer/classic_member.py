@@ -1,8 +1,10 @@
 """Members of the classic protocol in a consumer group: their joins, syncs, heartbeats and leaves.
 
 A join is a full heartbeat: subscription, rack and owned partitions come from the member's blob. Its answer has no leader and no members,
-for the coordinator assigns. Source: groups.md 11.3 and the conversations `classic-...consumer-group` of tests/golden/groups.
-"""
+because the coordinator assigns. One rebalance of the classic protocol is one step of KIP-848: a member that has to revoke learns it from
+its next assignment, joins again without the partitions, and by that confirms the revocation.
+Source: KIP-848; org.apache.kafka.coordinator.group.GroupMetadataManager.classicGroupJoinToConsumerGroup and its neighbours; conversations
+`classic-...consumer-group` of tests/golden/groups."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from metashell.common.errors import DecodeError
 from metashell.common.values import uuid_text
 from metashell.groups.classic import Waiting, heartbeat_answer, join_answer, join_error, leave_answer, sync_answer, sync_error
 from metashell.groups.classic.rebalance import identities
-from metashell.groups.consumer import UNRELEASED, UNREVOKED, ClassicProtocols, ConsumerGroupMember, names_in_order
+from metashell.groups.consumer import UNRELEASED, UNREVOKED, ClassicProtocols, ConsumerGroupMember
 from metashell.groups.consumer.assignment import MemberTarget, reconcile_member, update_subscription, update_target
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.heartbeat import check_size, dynamic_member, joining_static_member, staying_static_member
@@ -43,6 +45,7 @@ from metashell.groups.consumer.leave import (
     timer_key,
 )
 from metashell.groups.decision import Decision, GroupError, Request
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context
 from metashell.groups.topics import Topics
 
@@ -57,7 +60,7 @@ class _Reported(NamedTuple):
 
 
 def join_as_classic_member(context: Context, request: Request, now_ms: int) -> Decision:
-    """Errors: GroupError; such an answer names no member."""
+    """Errors: GroupError; the error answer names no member."""
     return _join(context, _group(context, request), request, now_ms)
 
 
@@ -68,7 +71,8 @@ def sync_as_classic_member(context: Context, request: Request, now_ms: int) -> D
         member = _checked(group, body.member_id, body.group_instance_id, body.generation_id)
         _check_protocol(member, body.protocol_type, body.protocol_name)
         if group.assignment_epoch > member.epoch and member.state != UNREVOKED:
-            # It has to join again first. One that still has to revoke has joined already, and has its next join to come.
+            # The target changed after its join, so it has to join again. A member that has to revoke syncs first: only the assignment
+            # shows it what to revoke, and its next join confirms that.
             expect_join(context, group.group_id, member, now_ms)
             raise GroupError(REBALANCE_IN_PROGRESS)
     except GroupError as error:
@@ -169,7 +173,7 @@ def _group(context: Context, request: Request) -> ConsumerGroup:
 
 
 def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerGroupMember:
-    """The member of a request. Errors: GroupError 25, 82, 22."""
+    """Return the member of a request. Errors: GroupError 25, 82, 22."""
     member = group.member(member_id) if instance_id is None else static_member(group, instance_id)
     if instance_id is not None:
         check_instance(member, member_id, instance_id)
@@ -180,7 +184,7 @@ def _checked(group: ConsumerGroup, member_id: str, instance_id: str | None, gene
 
 
 def _leaving(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
-    """The member that leaves; an operator names a static one by its instance id alone. Errors: GroupError 25, 82."""
+    """Return the member that leaves. An administrator may name a static one by its instance id alone. Errors: GroupError 25, 82."""
     if instance_id is None:
         return group.member(member_id)
     member = static_member(group, instance_id)
@@ -201,7 +205,7 @@ def _check_protocol(member: ConsumerGroupMember, protocol_type: str | None, prot
 
 
 def _check_supported(group: ConsumerGroup, protocol_type: str, names: list[str]) -> None:
-    """Errors: GroupError 23 where the classic members have no protocol in common with these."""
+    """Errors: GroupError 23 if the classic members have no protocol in common with these."""
     if (
         protocol_type != PROTOCOL_TYPE
         or not names
@@ -211,7 +215,7 @@ def _check_supported(group: ConsumerGroup, protocol_type: str, names: list[str])
 
 
 def _joined(member: ConsumerGroupMember, request: Request, subscription: Subscription) -> ConsumerGroupMember:
-    """The member with what its join says. It cannot subscribe by a regular expression."""
+    """Return the member with the fields of its join. The classic protocol has no regular expressions."""
     body = request.body
     return member._replace(
         instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,
@@ -231,7 +235,7 @@ def _reported(subscription: Subscription, topics: Topics) -> list[_Reported]:
 
 
 def _assignment(member: ConsumerGroupMember, topics: Topics) -> bytes:
-    """What the member has now, in the version in which it wrote its subscription."""
+    """Return the member's current partitions as a blob of the version of its subscription."""
     assert member.classic is not None
     partitions = []
     for topic_id in uuid_hash_order(member.assigned):

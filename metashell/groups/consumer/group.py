@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
-from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION
 from metashell.groups.consumer import ConsumerGroupMember, Held, Target, describe_group, group_tombstones
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
@@ -18,18 +18,18 @@ from metashell.groups.view import GroupDescription, GroupSummary
 
 PROTOCOL_TYPE: Final = "consumer"
 FIRST_EPOCH: Final = 1
-"""Of a group that nobody has written yet. It is never written: the first records of a group that has something to assign say 2."""
+"""The epoch of a group without records. It is never written: the first member raises it to 2."""
 
 
 class Subscribers(NamedTuple):
-    """How many members have a topic in their names, and how many regular expressions match it."""
+    """The number of members that name a topic, and of regular expressions that match it."""
 
     by_name: int = 0
     by_regex: int = 0
 
 
 class Resolved(NamedTuple):
-    """The topics that matched a regular expression, in the metadata of that version. Units: ms."""
+    """The topics that matched a regular expression, with the version of the metadata. Units: ms."""
 
     topics: frozenset[str]
     version: int
@@ -38,9 +38,13 @@ class Resolved(NamedTuple):
 
 @dataclass(slots=True, eq=True)
 class ConsumerGroup(Group):
-    """Shape: `owners` has for each topic and partition the epoch of the member that holds it, or has yet to give it up.
+    """A consumer group.
 
-    Only `refresh_ms` and `refresh_epoch` are not from records: until then, and from that group epoch on, the metadata hash needs no look.
+    Shape: `owners` has, for each topic and partition, the epoch of the member that holds it or still has to give it up. The counts
+    (`subscribers`, `regexes`, `assignors`, `classic_protocols`) are kept because a heartbeat must not walk over all members.
+
+    Only `refresh_ms` and `refresh_epoch` are not from records: the metadata hash is not computed again before that time while the group's
+    epoch is at least that epoch.
     """
 
     type: ClassVar[str] = "consumer"
@@ -67,14 +71,14 @@ class ConsumerGroup(Group):
     # ---- what records change
 
     def put(self, member: ConsumerGroupMember) -> list[tuple[bytes, int]]:
-        """Take a member as it is now; gives the partitions that another one held in the same or a later epoch."""
+        """Add or replace a member. Returns its partitions that another member held in the same or a later epoch."""
         known = self.members.get(member.member_id)
         self.members[member.member_id] = member
         if known is None or known.subscription != member.subscription:
             if known is not None:
                 self._count(known, -1)
             self._count(member, 1)
-        # Also where nothing has changed, for Kafka's table keeps the order in which names came last.
+        # Remove and add even an unchanged name: Kafka's table keeps names in the order in which they were added last.
         if known is not None:
             self._count_assignor(known, -1)
         self._count_assignor(member, 1)
@@ -94,7 +98,7 @@ class ConsumerGroup(Group):
                 self.statics.pop(member.instance_id, None)
 
     def resolve(self, regex: str, resolved: Resolved | None) -> None:
-        """Take the topics of a regular expression; None where it is gone."""
+        """Set the topics of a regular expression; None removes it."""
         known = self.resolved.pop(regex, None)
         for name in () if known is None else known.topics:
             count_regex(self.subscribers, name, -1)
@@ -121,7 +125,7 @@ class ConsumerGroup(Group):
         for partitions in (member.assigned, member.revoking):
             for topic_id, epochs in partitions.items():
                 for partition in epochs:
-                    # Another member may have taken it since, in a log of which compaction left only parts.
+                    # In a compacted log another member may have got it before this one's record gave it up.
                     if self.owners.get((topic_id, partition)) == member.epoch:
                         del self.owners[topic_id, partition]
 
@@ -158,7 +162,7 @@ class ConsumerGroup(Group):
         """Errors: GroupError 25."""
         found = self.members.get(member_id)
         if found is None:
-            raise GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+            raise self.unknown_member(member_id)
         return found
 
     def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
@@ -166,7 +170,7 @@ class ConsumerGroup(Group):
         return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member_id: str, instance_id: str | None = None) -> Target:
-        """What the member is to get; a static one has that of the member whose place it takes."""
+        """Return the member's target. A static member has the target of the member that it replaces."""
         if instance_id is not None:
             member_id = self.statics.get(instance_id, "")
         return self.targets.get(member_id, {})
@@ -183,6 +187,8 @@ class ConsumerGroup(Group):
             raise GroupError(UNSUPPORTED_VERSION, text)
         if claim.epoch > member.epoch:
             _refuse_epoch(is_classic, f"is newer than current member epoch {member.epoch}.", claim.epoch)
+        # An older epoch is fine for a partition that the member has had since then (KIP-1251). Example: a member in epoch 8 got p1 in 8 and
+        # has had p0 since 5; a commit that its client sent in epoch 7 is accepted for p0 and refused for p1.
         if claim.epoch < member.epoch and topic is not None:
             epoch = member.assigned.get(topic_id, {}).get(partition, member.revoking.get(topic_id, {}).get(partition))
             if epoch is None:
@@ -238,19 +244,19 @@ class ConsumerGroup(Group):
 
 
 def count_name(subscribers: dict[str, Subscribers], name: str, by: int) -> None:
-    """Count one member more or less that names a topic."""
+    """Add `by` to the number of members that name a topic."""
     known = subscribers.get(name, Subscribers())
     _set_count(subscribers, name, known._replace(by_name=known.by_name + by))
 
 
 def count_regex(subscribers: dict[str, Subscribers], name: str, by: int) -> None:
-    """Count one regular expression more or less that matches a topic."""
+    """Add `by` to the number of regular expressions that match a topic."""
     known = subscribers.get(name, Subscribers())
     _set_count(subscribers, name, known._replace(by_regex=known.by_regex + by))
 
 
 def is_homogeneous(regexes: Mapping[str, int], subscribers: Mapping[str, Subscribers], member_count: int) -> bool:
-    """Whether all members have the same subscription, as far as counts tell."""
+    """Whether all members have the same subscription, as far as the counts show."""
     if not regexes:
         return all(count.by_name == member_count for count in subscribers.values())
     if next(iter(regexes.values())) != member_count:
@@ -266,7 +272,7 @@ def _set_count(subscribers: dict[str, Subscribers], name: str, count: Subscriber
 
 
 def add_count(counts: MutableMapping[str, int], key: str, by: int) -> None:
-    """Count one more or less; what nobody has is not in the counts."""
+    """Add `by` to a count and drop it at 0."""
     count = counts.get(key, 0) + by
     if count > 0:
         counts[key] = count
@@ -281,7 +287,7 @@ def _refuse_epoch(is_classic: bool, text: str, epoch: int) -> None:
 
 
 class Change(NamedTuple):
-    """A request's change to a group: the member as it was and as it will be, and what has become of the group's epoch."""
+    """A request's change to a group: the member before and after, and the group's epoch after it."""
 
     group: ConsumerGroup
     member: ConsumerGroupMember

@@ -39,7 +39,6 @@ from metashell.groups.consumer import (
     is_within,
     member_record,
     member_tombstones,
-    names_in_order,
     target_member_record,
     target_record,
 )
@@ -48,6 +47,7 @@ from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.leave import cancel_all, check_instance, leave_consumer_group, restart_session, settings_of, static_member
 from metashell.groups.decision import Answer, Decision, GroupError, Record, Request
 from metashell.groups.error_answers import refuse_request
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, Group
 from metashell.groups.topics import Topics, group_hash
 
@@ -89,7 +89,7 @@ def _decide_heartbeat(context: Context, request: Request, now_ms: int, decision:
 
 
 def _group(context: Context, group_id: str, is_joining: bool, now_ms: int, decision: Decision) -> ConsumerGroup:
-    """The group, or one that is to be made by this batch; of a classic one that has members, what becomes of it. Errors: GroupError 69."""
+    """Return the group, or a new one that this batch creates. A classic group with members is upgraded. Errors: GroupError 69."""
     group = context.state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
@@ -120,7 +120,7 @@ def _find_or_make_member(
 
 
 def _updated(member: ConsumerGroupMember, request: Request) -> ConsumerGroupMember:
-    """The member with what the request gives; what it leaves out stays."""
+    """Return the member with the fields of the request. Omitted fields stay."""
     body = request.body
     names = body.subscribed_topic_names
     return member._replace(
@@ -143,7 +143,7 @@ def _assignment(assigned: Held) -> messages.ConsumerGroupHeartbeatResponse.Assig
 
 
 def _check_request(request: Request, assignors: tuple[str, ...]) -> None:
-    """Errors: GroupError 42 for fields that do not go together, 112 for an assignor that is not configured."""
+    """Errors: GroupError 42 for invalid fields, 112 for an assignor that is not configured."""
     body, epoch = request.body, request.body.member_epoch
     if (request.version >= 1 or epoch > 0 or epoch == LEAVE_EPOCH) and not body.member_id.strip():
         raise GroupError(INVALID_REQUEST, "MemberId can't be empty.")
@@ -169,13 +169,16 @@ def _check_request(request: Request, assignors: tuple[str, ...]) -> None:
 
 
 def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:
-    """Errors: GroupError 81 for a new member of a group that is full; one that takes a static member's place is none."""
+    """Errors: GroupError 81 for a new member of a full group. One that replaces a static member is not new."""
     if len(group.members) >= max_size and member_id not in group.members and instance_id not in group.statics:
         raise GroupError(GROUP_MAX_SIZE_REACHED, f"The consumer group has reached its maximum capacity of {max_size} members.")
 
 
 def check_epoch(member: ConsumerGroupMember, epoch: int, reported: Collection[TopicPartitions] | None) -> None:
-    """Errors: GroupError 110 for an epoch that is not the member's, unless the answer that told it may have been lost."""
+    """Errors: GroupError 110 for an epoch that is not the member's.
+
+    The previous epoch is accepted from a member that reports no partition beyond its own: the answer with the new epoch may have been lost.
+    """
     if epoch == 0 or epoch == member.epoch:
         return
     if epoch < member.epoch and epoch == member.previous_epoch and is_within(reported, member.assigned):
@@ -189,7 +192,7 @@ def check_epoch(member: ConsumerGroupMember, epoch: int, reported: Collection[To
 
 
 def dynamic_member(group: ConsumerGroup, member_id: str, is_joining: bool) -> ConsumerGroupMember:
-    """Errors: GroupError 25 for one that is not known, where it does not join."""
+    """Return the member, a new one if it joins. Errors: GroupError 25 for an unknown member that does not join."""
     if is_joining and member_id not in group.members:
         return ConsumerGroupMember(member_id)
     return group.member(member_id)
@@ -198,7 +201,7 @@ def dynamic_member(group: ConsumerGroup, member_id: str, is_joining: bool) -> Co
 def joining_static_member(
     group: ConsumerGroup, member_id: str, instance_id: str, is_classic: bool, records: list[Record]
 ) -> ConsumerGroupMember:
-    """A static member that joins; the records that put it in its predecessor's place are added. Errors: GroupError 111."""
+    """Return a static member that joins, and add the records that replace its predecessor. Errors: GroupError 111."""
     known = group.static_member(instance_id)
     if known is None:
         return dynamic_member(group, member_id, is_joining=True)
@@ -218,7 +221,7 @@ def joining_static_member(
 
 
 def staying_static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerGroupMember:
-    """Errors: GroupError 25, 82."""
+    """Return a static member that does not join. Errors: GroupError 25, 82."""
     member = static_member(group, instance_id)
     check_instance(member, member_id, instance_id)
     return member
@@ -231,10 +234,14 @@ _CUSTOM_ASSIGNOR = (
 
 
 def upgrade_classic_group(context: Context, group: Group, now_ms: int, decision: Decision) -> ConsumerGroup:
-    """The consumer group that takes the place of a classic one; its records are added to the decision. Errors: GroupError 69."""
+    """Convert a classic group to a consumer group, and add its records to the decision. Errors: GroupError 69.
+
+    The generation becomes the epoch of group, target and members, so that members which still speak the classic protocol go on in the
+    generation that they know. The target is what each member has now: the upgrade itself moves no partition.
+    """
     assert isinstance(group, ClassicGroup)
     _check_upgrade(context, group)
-    # Who waits has to join again, also where a blob then turns out to be unreadable.
+    # Members that wait must join again, even if the upgrade then fails because a blob cannot be read.
     decision.answers += group.refuse_all_waiting(REBALANCE_IN_PROGRESS)
     topics, generation = context.state.topics, group.generation
     made = ConsumerGroup(group.group_id, epoch=generation, assignment_epoch=generation)
@@ -251,7 +258,7 @@ def upgrade_classic_group(context: Context, group: Group, now_ms: int, decision:
         target_record(made.group_id, generation, 0),
         *(current_record(made.group_id, member) for member in made.members.values()),
     ]
-    # Timers of the classic group stay: without it they do nothing, and it is still there where the batch cannot be written.
+    # The classic group's timers stay: they do nothing once it is gone, and it is still there if the batch cannot be written.
     for member in made.members.values():
         cancel_all(context.timers, made.group_id, member.member_id)
         restart_session(context, made.group_id, member, now_ms)
@@ -269,10 +276,10 @@ def _check_upgrade(context: Context, group: ClassicGroup) -> None:
 
 
 def _upgraded_member(group: ClassicGroup, classic: ClassicGroupMember, topics: Topics) -> ConsumerGroupMember:
-    """The member as it goes on, with what it was assigned; topics that are gone are left out. Errors: GroupError 69."""
+    """Convert a member with its assignment, without topics that no longer exist. Errors: GroupError 69."""
     metadata = classic.metadata(group.protocol_name or "")
     if metadata is None:
-        # It joined after the protocol was chosen and does not speak it. Kafka fails there, without a word.
+        # It joined after the protocol was chosen and does not support it. Kafka answers UNKNOWN_SERVER_ERROR without a message.
         raise GroupError(UNKNOWN_SERVER_ERROR)
     try:
         assignment = read_assignment(classic.assignment)

@@ -41,7 +41,7 @@ from metashell.groups.topics import Topics, group_hash
 
 
 def leave_consumer_group(context: Context, request: Request, now_ms: int) -> Decision:
-    """A heartbeat with epoch -1, or -2 for a static member that comes back. Errors: GroupError."""
+    """Decide a heartbeat with epoch -1, or -2 from a static member that will return. Errors: GroupError."""
     body = request.body
     group = known_group(context, body.group_id)
     if body.instance_id is None:
@@ -60,7 +60,7 @@ def leave_consumer_group(context: Context, request: Request, now_ms: int) -> Dec
 
 
 def fence_members(context: Context, group: ConsumerGroup, gone: Sequence[ConsumerGroupMember], now_ms: int) -> Decision:
-    """Put members out: of the group, or, where only such of the classic protocol are left, make it classic."""
+    """Remove members from the group. If only members of the classic protocol remain, the group becomes classic."""
     if can_downgrade(context, group, gone):
         return downgrade_without(context, group, gone, now_ms)
     group_id, records = group.group_id, list[Record]()
@@ -71,7 +71,7 @@ def fence_members(context: Context, group: ConsumerGroup, gone: Sequence[Consume
     metadata_hash = group_hash(subscribers_without(group, gone, regexes), context.state.topics)
     records.append(group_record(group_id, group.epoch + 1, metadata_hash))
     if len(gone) == len(group.members):
-        # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+        # An empty group has nothing to assign, so its assignment is up to date; timestamp 0 lets the next one be computed at once.
         records.append(target_record(group_id, group.epoch + 1, 0))
     for member in gone:
         cancel_all(context.timers, group_id, member.member_id)
@@ -79,7 +79,7 @@ def fence_members(context: Context, group: ConsumerGroup, gone: Sequence[Consume
 
 
 def known_group(context: Context, group_id: str) -> ConsumerGroup:
-    """Errors: GroupError 69."""
+    """Return the consumer group of that name. Errors: GroupError 69."""
     group = context.state.groups.get(group_id)
     if group is None:
         raise GroupError(GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -89,7 +89,7 @@ def known_group(context: Context, group_id: str) -> ConsumerGroup:
 
 
 def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerGroupMember:
-    """Errors: GroupError 25."""
+    """Return the member with an instance id. Errors: GroupError 25."""
     member = group.static_member(instance_id)
     if member is None:
         raise GroupError(UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -97,14 +97,14 @@ def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerGroupMember
 
 
 def check_instance(member: ConsumerGroupMember, member_id: str, instance_id: str) -> None:
-    """Errors: GroupError 82 where another member has the instance id now."""
+    """Errors: GroupError 82 if another member has the instance id now."""
     if member.member_id != member_id:
         text = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
         raise GroupError(FENCED_INSTANCE_ID, text)
 
 
 def release_static_member(member: ConsumerGroupMember) -> ConsumerGroupMember:
-    """A static member that left for a while: what it has stays its own, so that nobody else gets it."""
+    """Return a static member that left and will return. It keeps its partitions, so that nobody else gets them."""
     kept = {topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()}
     return member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=kept, revoking=NOTHING)
 
@@ -113,8 +113,11 @@ def _leave_answer(request: Request, member_id: str, epoch: int) -> Answer:
     return Answer(request.ticket, messages.ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=epoch))
 
 
+# ---- the downgrade to a classic group
+
+
 def can_downgrade(context: Context, group: ConsumerGroup, gone: Collection[ConsumerGroupMember], comes: int = 0) -> bool:
-    """Whether the group becomes classic when these members go, and that many of the classic protocol take their places."""
+    """Whether the group becomes classic when these members leave and `comes` members of the classic protocol join."""
     settings = context.settings
     left = len(group.members) - len(gone) + comes
     if settings.migration_policy not in ("downgrade", "bidirectional") or not 0 < left <= settings.max_size:
@@ -123,7 +126,7 @@ def can_downgrade(context: Context, group: ConsumerGroup, gone: Collection[Consu
 
 
 def downgrade_without(context: Context, group: ConsumerGroup, gone: Collection[ConsumerGroupMember], now_ms: int) -> Decision:
-    """The group without these members, as a classic one that has to rebalance."""
+    """Convert the group, without these members, to a classic one that rebalances."""
     decision = Decision(replays=False)
     decision.records += group.tombstones()
     made = _made(context, group, {member.member_id for member in gone}, None, now_ms)
@@ -141,10 +144,10 @@ def downgrade_replacing_static_member(
     records: list[Record],
     now_ms: int,
 ) -> Decision:
-    """The group whose last member of the consumer protocol was a static one that now comes back with the classic protocol.
+    """Convert the group whose last member of the consumer protocol is a static one that returns with the classic protocol.
 
-    `records` are those of this request so far: they have removed the old member and written the new one. A rebalance is only
-    needed where the member has changed its subscription.
+    `records` are those of this request so far: they remove the old member and write the new one. The new classic group rebalances only if
+    the member has changed its subscription.
     """
     decision = Decision(replays=False)
     ids = [new.member_id if id == old.member_id else id for id in group.members]
@@ -196,7 +199,7 @@ def _classic(member: ConsumerGroupMember) -> ClassicGroupMember:
 
 
 def _assignment(target: Target, member: ClassicGroupMember, topics: Topics) -> bytes:
-    """The target in the version in which the member wrote its subscription."""
+    """Return the target as a blob of the version of the member's subscription."""
     partitions = []
     for topic_id, numbers in in_java_order(target).items():
         topic = topics.with_id(topic_id)
@@ -209,13 +212,13 @@ def _version(member: ClassicGroupMember) -> int:
     try:
         return blob_version(member.protocols[0].metadata)
     except DecodeError:
-        return 0  # what does not decode was never let in; a log may have it all the same
+        return 0  # joins with such a blob are refused, but a log may hold one
 
 
 def _take_over(context: Context, group: ConsumerGroup, made: ClassicGroup, decision: Decision, now_ms: int) -> None:
-    """The classic group is live from now on: it knows more than its record, which is not replayed.
+    """Put the classic group in place of the consumer group at once: it knows more than its record, which is not replayed.
 
-    Timers of the consumer group stay: without it they do nothing, and it is back where the batch cannot be written.
+    The consumer group's timers stay: they do nothing while it is gone, and it comes back if the batch cannot be written.
     """
     decision.records.append(record_of(made, {id: member.assignment for id, member in made.members.items()}))
     context.state.groups[made.group_id] = made
@@ -231,7 +234,7 @@ def _take_over(context: Context, group: ConsumerGroup, made: ClassicGroup, decis
 
 
 def refuse_when_unwritten(decision: Decision, request: Request) -> Decision:
-    """The decision, whose request is refused where its batch could not be written, after what was changed is undone."""
+    """Make a decision refuse its request, after undoing its changes, if its batch cannot be written."""
     undo = decision.on_failure
     if undo is None:
         return decision
@@ -245,27 +248,30 @@ def refuse_when_unwritten(decision: Decision, request: Request) -> Decision:
     return decision
 
 
+# ---- timeouts
+
+
 def settings_of(context: Context, group_id: str) -> KindSettings:
-    """The settings of consumer groups, with those of this group's own that were set."""
-    own, kind = context.state.group_configs.get(group_id), context.settings.consumer
-    if not own:
+    """Return the settings of consumer groups with this group's own configs."""
+    kind = context.settings.consumer
+    if not context.state.group_configs.get(group_id):
         return kind
     return replace(
         kind,
-        session_timeout_ms=int(own.get("consumer.session.timeout.ms", kind.session_timeout_ms)),
-        heartbeat_interval_ms=int(own.get("consumer.heartbeat.interval.ms", kind.heartbeat_interval_ms)),
-        assignment_interval_ms=int(own.get("consumer.assignment.interval.ms", kind.assignment_interval_ms)),
+        session_timeout_ms=context.group_setting(group_id, "consumer.session.timeout.ms", kind.session_timeout_ms),
+        heartbeat_interval_ms=context.group_setting(group_id, "consumer.heartbeat.interval.ms", kind.heartbeat_interval_ms),
+        assignment_interval_ms=context.group_setting(group_id, "consumer.assignment.interval.ms", kind.assignment_interval_ms),
     )
 
 
 def restart_session(context: Context, group_id: str, member: ConsumerGroupMember, now_ms: int) -> None:
-    """Give the member up when it is silent for as long as its session lasts."""
+    """Remove the member when it has been silent for its session timeout."""
     timeout_ms = settings_of(context, group_id).session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
     _schedule(context, SESSION, group_id, member.member_id, now_ms + timeout_ms)
 
 
 def watch_revocation(context: Context, group_id: str, member: ConsumerGroupMember, now_ms: int) -> None:
-    """Give a member up that was told to revoke and does not within its rebalance timeout. Members of the classic protocol join instead."""
+    """Remove a member that does not revoke within its rebalance timeout. Members of the classic protocol have `expect_join` instead."""
     if member.classic is not None:
         return
     if member.state != UNREVOKED:
@@ -277,13 +283,13 @@ def watch_revocation(context: Context, group_id: str, member: ConsumerGroupMembe
 
 
 def expect_join(context: Context, group_id: str, member: ConsumerGroupMember, now_ms: int) -> None:
-    """Give a member up that was told to join again and does not; the time of the first telling counts."""
+    """Remove a member that was told to join again and does not. The time runs from when it was first told."""
     if timer_key(JOIN, group_id, member.member_id) not in context.timers:
         _schedule(context, JOIN, group_id, member.member_id, now_ms + member.rebalance_timeout_ms)
 
 
 def expect_sync(context: Context, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
-    """Give a member up that has joined and does not sync."""
+    """Remove a member that has joined and does not sync."""
     _schedule(context, SYNC, group_id, member_id, now_ms + timeout_ms)
 
 
@@ -322,8 +328,11 @@ def cancel_all(timers: Timers, group_id: str, member_id: str) -> None:
         timers.cancel(timer_key(kind, group_id, member_id))
 
 
+# ---- loading, and new metadata
+
+
 def begin_consumers(context: Context, now_ms: int) -> None:
-    """Watch the members that the log has: each has a whole session to be heard of."""
+    """Start the timers of all members after loading. Each has a whole session to send a heartbeat."""
     context.new_topics_version = context.state.topics.version
     for group in context.state.groups.values():
         if isinstance(group, ConsumerGroup):
@@ -336,7 +345,7 @@ def begin_consumers(context: Context, now_ms: int) -> None:
 def consumer_topics_changed(
     context: Context, old: Topics, new: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int
 ) -> list[Record]:
-    """Let groups look at the metadata with their next heartbeat, and at their regular expressions where there are new topics."""
+    """Make groups compute their metadata hash with the next heartbeat, and match regular expressions again if there are new topics."""
     before = [old.named(name) for name in changed]
     after = [new.named(name) for name in changed]
     if any(topic is not None and (known is None or known.id != topic.id) for known, topic in zip(before, after, strict=True)):

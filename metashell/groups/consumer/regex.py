@@ -1,4 +1,4 @@
-"""Reads the syntax of RE2/J. Captures, and which match is preferred, make no difference to a full match and are left out."""
+"""Parses the syntax of RE2/J. Captures and the preference among matches do not change a full match, and are ignored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INTERNAL: Final = "regexp/syntax: internal error"
 
 TOO_LARGE: Final = "expression is too large"
 TOO_DEEP: Final = "expression nests too deeply"
-"""RE2/J has no such bound; deeper ones would overflow its stack."""
+"""The deepest nesting. RE2/J has no such bound; deeper patterns overflow its stack."""
 
 MOST_REPEATS: Final = 1000
 _DEEPEST: Final = 100
@@ -99,12 +99,12 @@ Takes = Callable[[str], bool]
 
 
 class RegexSyntaxError(MetashellError):
-    """What is no pattern, in RE2/J's words."""
+    """Reports an invalid pattern in RE2/J's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegexNode:
-    """Shape: `kind` is char, assert, empty, sequence, choice or repeat; `most` is None for no end."""
+    """Shape: `kind` is char, assert, empty, sequence, choice or repeat; `most` is None for no upper bound."""
 
     kind: str
     takes: Takes = lambda char: False
@@ -116,7 +116,7 @@ class RegexNode:
 
 @dataclass(slots=True)
 class Flags:
-    """`i` letters of both cases are one, `s` a dot takes a line's end, `m` lines begin and end inside the text."""
+    """`i` ignores case, `s` lets a dot match a line feed, `m` lets `^` and `$` match at each line."""
 
     i: bool = False
     s: bool = False
@@ -127,7 +127,7 @@ class Flags:
 
 
 def parse(pattern: str) -> RegexNode:
-    """The tree of a pattern. Errors: RegexSyntaxError."""
+    """Return the tree of a pattern. Errors: RegexSyntaxError."""
     return _Parser(pattern).whole()
 
 
@@ -142,12 +142,12 @@ class _Parser:
     def whole(self) -> RegexNode:
         node = self.choice()
         if self.at < len(self.text):
-            raise RegexSyntaxError(INTERNAL)  # RE2/J's word for a bracket that closes nothing
+            raise RegexSyntaxError(INTERNAL)  # RE2/J's word for an unmatched closing bracket
         return node
 
     def choice(self) -> RegexNode:
         parts = [self.sequence()]
-        while self.take("|"):
+        while self.accept("|"):
             parts.append(self.sequence())
         return parts[0] if len(parts) == 1 else RegexNode("choice", parts=tuple(parts))
 
@@ -164,13 +164,13 @@ class _Parser:
                 raise RegexSyntaxError(INVALID_REPEAT)
             if not parts:
                 raise RegexSyntaxError(MISSING_ARGUMENT)
-            self.take("?")
+            self.accept("?")
             parts[-1] = _repeated(parts[-1], *counts)
             was_repeat = True
         return RegexNode(EMPTY) if not parts else parts[0] if len(parts) == 1 else RegexNode("sequence", parts=tuple(parts))
 
     def repetition(self) -> tuple[int, int | None] | None:
-        """The counts of an operator that stands here; a brace that is no count is itself."""
+        """Parse a repetition and return its counts. A brace that is no count is a literal."""
         char = self.text[self.at]
         if char in "*+?":
             self.at += 1
@@ -191,7 +191,7 @@ class _Parser:
         return low, high
 
     def one(self) -> list[RegexNode]:
-        """What stands here; a quotation is many."""
+        """Parse one atom; a quotation is a sequence."""
         char = self.text[self.at]
         self.at += 1
         flags = self.flags
@@ -225,7 +225,7 @@ class _Parser:
             raise RegexSyntaxError(TOO_DEEP)
         node = self.choice()
         self.depth -= 1
-        if not self.take(")"):
+        if not self.accept(")"):
             raise RegexSyntaxError(MISSING_PAREN)
         self.flags = outer
         return [node]
@@ -241,7 +241,7 @@ class _Parser:
         self.at = end + 1
 
     def set_flags(self) -> bool:
-        """Take the letters of `(?i-s:`; whether a group follows, for after `(?i)` none does."""
+        """Parse the flags of `(?i-s:`. Returns whether a group follows, which `(?i)` does not have."""
         new, value, has_letter = self.flags.copy(), True, False
         while self.at < len(self.text):
             char = self.text[self.at]
@@ -280,7 +280,7 @@ class _Parser:
         return [_char(takes if takes is not None else self.literal(self.escaped()))]
 
     def named_class(self) -> Takes | None:
-        """A class that stands after a backslash: of Perl, or of Unicode."""
+        """Parse a class after a backslash, of Perl or of Unicode."""
         letter = self.text[self.at : self.at + 1]
         if letter and letter.lower() in _PERL:
             self.at += 1
@@ -303,13 +303,13 @@ class _Parser:
         if name == "Any":
             return lambda char: not is_negated
         if name == "Latin":
-            return _members(_LETTERS, is_negated)  # of what topics may be named
+            return _members(_LETTERS, is_negated)  # of the characters that topic names may have
         if name not in _CATEGORIES:
             raise RegexSyntaxError(INVALID_CLASS_RANGE)
         return lambda char: category(char).startswith(name) != is_negated
 
     def escaped(self) -> str:
-        """The character that an escape stands for; the backslash is behind us."""
+        """Parse an escape after its backslash, and return its character."""
         char = self.text[self.at : self.at + 1]
         self.at += 1
         if not char:
@@ -325,7 +325,7 @@ class _Parser:
         raise RegexSyntaxError(INVALID_ESCAPE)
 
     def octal(self, digits: str) -> str:
-        # One digit other than 0 would be a reference to a group.
+        # One digit other than 0 would be a back reference, which RE2 does not have.
         if digits != "0" and self.text[self.at : self.at + 1] not in tuple("01234567"):
             raise RegexSyntaxError(INVALID_ESCAPE)
         while len(digits) < 3 and self.text[self.at : self.at + 1] in tuple("01234567"):
@@ -347,7 +347,7 @@ class _Parser:
 
     def char_class(self) -> Takes:
         self.at += 1
-        is_negated = self.take("^")
+        is_negated = self.accept("^")
         parts: list[Takes] = []
         is_first = True
         while is_first or not self.text.startswith("]", self.at):
@@ -360,7 +360,7 @@ class _Parser:
         return lambda char: any(takes(char) for takes in parts) != is_negated
 
     def bracketed_class(self) -> Takes | None:
-        """`[:alpha:]`, `\\d`, `\\pL` inside of brackets."""
+        """Parse `[:alpha:]`, `\\d` or `\\pL` inside brackets."""
         if self.text.startswith("[:", self.at):
             end = self.text.find(":]", self.at + 2)
             if end >= 0:
@@ -403,7 +403,7 @@ class _Parser:
             return lambda other: other in both
         return lambda other: other == char
 
-    def take(self, char: str) -> bool:
+    def accept(self, char: str) -> bool:
         if self.text.startswith(char, self.at):
             self.at += len(char)
             return True
@@ -423,7 +423,7 @@ def _members(chars: frozenset[str], is_negated: bool) -> Takes:
 
 
 def _is_count(text: str) -> bool:
-    """Digits without a leading zero."""
+    """Whether a text is digits without a leading zero."""
     return text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
 
 

@@ -1,7 +1,8 @@
 """The topics to which a group is subscribed, by name and by regular expression; a change raises the group's epoch.
 
-A pattern comes from a client, so it never reaches Python's `re`, where some patterns take exponential time. Its size is bounded before it
-is parsed, and each character of a topic name takes bounded time.
+A pattern comes from a client, so it never reaches Python's `re`, where some patterns take exponential time: `(a*)*b` against thirty `a`s
+would stop the coordinator. `Regex` is an automaton. Its size is bounded before it is built, so each character of a topic name takes
+bounded time.
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.hasMemberSubscriptionChanged, maybeUpdateRegularExpressions,
 updateSubscriptionMetadata and handleRegularExpressionsResult; KIP-848; the syntax page of RE2."""
 
@@ -27,20 +28,20 @@ from metashell.groups.state import Context
 from metashell.groups.topics import Topics, group_hash
 
 NEVER_MS: Final = 2**31 - 1
-"""How long a metadata hash holds where no topic changes."""
+"""The time after which a metadata hash is computed again even if no topic changes."""
 
 
 class RegexChange(Enum):
-    """What a request did to the member's regular expression."""
+    """A request's effect on the member's regular expression."""
 
     NONE = auto()
     UPDATED = auto()
     RESOLVED = auto()
-    """Updated, and it is known what it matches."""
+    """Updated, and its topics are known."""
 
 
 def names_changed(group_id: str, member: ConsumerGroupMember, updated: ConsumerGroupMember, records: list[Record]) -> bool:
-    """Whether the member names other topics now; its record is added where anything of it has changed."""
+    """Whether the member names other topics now. Adds its record if anything in it has changed."""
     if member.same_as(updated):
         return False
     records.append(member_record(group_id, updated))
@@ -50,9 +51,9 @@ def names_changed(group_id: str, member: ConsumerGroupMember, updated: ConsumerG
 def update_regex(
     context: Context, group: ConsumerGroup, member: ConsumerGroupMember, updated: ConsumerGroupMember, now_ms: int, records: list[Record]
 ) -> RegexChange:
-    """What has become of the member's regular expression; has all of the group's resolved where that is due.
+    """Update the member's regular expression, and schedule the resolution of all of the group's if it is due.
 
-    Errors: GroupError 128 for an expression that nobody had and that is none.
+    Errors: GroupError 128 for an invalid expression that no other member has.
     """
     old, new = member.regex, updated.regex
     change, is_new = RegexChange.NONE, False
@@ -72,7 +73,7 @@ def update_regex(
 
 
 def update_epoch(change: Change, is_bumped: bool, topics: Topics, now_ms: int, records: list[Record]) -> Change:
-    """The group's epoch and subscription after the member's change, or where only the metadata may have changed."""
+    """Compute the group's metadata hash, and raise its epoch if the hash or the member's subscription (`is_bumped`) has changed."""
     group, updated = change.group, change.updated
     regexes = _regexes_with(group, change.member, updated)
     subscribers = _subscribers_with(group, change.member, updated)
@@ -96,7 +97,7 @@ def is_refresh_due(group: ConsumerGroup, now_ms: int) -> bool:
 
 
 def subscribers_without(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember], regexes_gone: Iterable[str]) -> dict[str, Subscribers]:
-    """Who is subscribed to what when these members and expressions are not any more."""
+    """Return the group's subscribers without these members and expressions."""
     subscribers = dict(group.subscribers)
     for member in gone:
         for name in member.names:
@@ -108,7 +109,7 @@ def subscribers_without(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember
 
 
 def last_users(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember]) -> list[str]:
-    """The regular expressions that only these members have."""
+    """Return the regular expressions that only these members have."""
     counts: dict[str, int] = {}
     for member in gone:
         if member.regex:
@@ -119,7 +120,7 @@ def last_users(group: ConsumerGroup, gone: Sequence[ConsumerGroupMember]) -> lis
 def _check(text: str) -> None:
     try:
         Regex(text)
-    except RegexError as error:
+    except RegexSyntaxError as error:
         message = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {error}."
         raise GroupError(INVALID_REGULAR_EXPRESSION, message) from error
 
@@ -142,12 +143,12 @@ def _resolve_when_due(context: Context, group: ConsumerGroup, old: str | None, n
         or now_ms > resolved_ms + settings.regex_refresh_max_ms
     )
     if is_due and regexes:
-        # Kafka gives this to another thread; here it is a timer that is due at once, and so a decision of its own.
+        # Kafka does this in another thread. Here a timer that is due at once makes it a decision of its own.
         context.timers.schedule(key, now_ms, lambda then_ms: _resolve(context, group.group_id, tuple(regexes), then_ms))
 
 
 def _resolve(context: Context, group_id: str, regexes: tuple[str, ...], now_ms: int) -> Decision:
-    """Find what the expressions match, and move the group epoch where that is something else than before."""
+    """Match the expressions against all topics, and raise the group's epoch if one of them matches other topics than before."""
     group = context.state.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return Decision()
@@ -204,17 +205,18 @@ def _subscribers_with(group: ConsumerGroup, member: ConsumerGroupMember, updated
     return subscribers
 
 
-RegexError = RegexSyntaxError
+# ---- matching a pattern
+
 LONGEST: Final = 2_000
-"""Characters of a pattern. RE2/J has no such bound, nor the next one: there, each group has its own thread's time to lose."""
+"""The longest pattern, in characters. RE2/J has neither this bound nor the next: Kafka resolves patterns in a thread of their own."""
 LARGEST: Final = 2_000
-"""Steps that a pattern may come to: each character of a topic's name costs as many at most."""
+"""The most steps of a pattern's automaton. Each character of a topic's name costs at most this many."""
 _MEMO: Final = 200_000
-"""States in all sets that are remembered."""
+"""The most states in all memoized sets."""
 
 
 class Regex:
-    """A pattern that was read once. Errors: RegexError with RE2/J's words for what is no pattern.
+    """A compiled pattern: an NFA whose sets of states are memoized, as in RE2. Errors: RegexSyntaxError in RE2/J's words.
 
     Shape: a step is a node that takes a character or looks around, with the steps that follow it; a split has no node.
     """
@@ -253,7 +255,7 @@ class Regex:
         return found
 
     def _closure(self, states: Iterable[int], before: str, after: str) -> frozenset[int]:
-        """Where one gets without taking a character: steps that take one, and the end."""
+        """Return the states that are reached without taking a character: steps that take one, and the end."""
         found: set[int] = set()
         seen: set[int] = set()
         waiting = list(states)
@@ -277,7 +279,7 @@ class Regex:
         return len(self._nodes) - 1
 
     def _compile(self, node: RegexNode, follow: int, copies: int) -> int:
-        """The first step of a node after which comes `follow`; counted repetitions around it make so many copies of it."""
+        """Add a node that continues with `follow`, and return its first step. Repetitions around it make `copies` of it."""
         if node.kind in (CHAR, ASSERT):
             return self._add(node, (follow,))
         if node.kind == EMPTY:
@@ -294,7 +296,7 @@ class Regex:
         part, least, most = node.parts[0], node.least, node.most
         copies *= max(1, least if most is None else most)
         if copies > LARGEST:
-            # Counts inside of counts multiply, also where they repeat nothing.
+            # Nested counts multiply, even around an empty expression, which adds no steps.
             raise RegexSyntaxError(TOO_LARGE)
         if most is None:
             loop = self._add(None, ())
@@ -309,7 +311,7 @@ class Regex:
 
 
 def _kind(char: str) -> str:
-    """All that a look around can tell of the next character."""
+    """Return the class of a character as far as a look-around can see it."""
     if char in ("", "\n"):
         return char
     return "w" if char.isascii() and (char.isalnum() or char == "_") else "-"

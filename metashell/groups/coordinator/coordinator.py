@@ -21,19 +21,17 @@ from metashell.codec.error_codes import (
 )
 from metashell.common.errors import DecodeError
 from metashell.groups.classic import Waiting, heartbeat_answer, join_error, leave_answer, sync_error
-from metashell.groups.classic.join import join_classic_group as classic_join
-from metashell.groups.classic.join import sync_classic_group as classic_sync
-from metashell.groups.classic.rebalance import begin_sessions, end_waits, identities
-from metashell.groups.classic.rebalance import heartbeat_classic_group as classic_heartbeat
-from metashell.groups.classic.rebalance import leave_classic_group as classic_leave
-from metashell.groups.consumer.classic_member import heartbeat_as_classic_member as heartbeat_of_classic_member
-from metashell.groups.consumer.classic_member import join_as_classic_member as join_of_classic_member
-from metashell.groups.consumer.classic_member import leave_as_classic_member as leave_of_classic_member
-from metashell.groups.consumer.classic_member import sync_as_classic_member as sync_of_classic_member
-from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat as consumer_heartbeat
+from metashell.groups.classic.join import join_classic_group, sync_classic_group
+from metashell.groups.classic.rebalance import begin_sessions, end_waits, heartbeat_classic_group, identities, leave_classic_group
+from metashell.groups.consumer.classic_member import (
+    heartbeat_as_classic_member,
+    join_as_classic_member,
+    leave_as_classic_member,
+    sync_as_classic_member,
+)
+from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat
 from metashell.groups.consumer.leave import begin_consumers, consumer_topics_changed
-from metashell.groups.coordinator.describe import describe_consumer_groups as consumer_describe
-from metashell.groups.coordinator.describe import describe_groups, describe_share_groups, describe_streams_groups
+from metashell.groups.coordinator.describe import describe_consumer_groups, describe_groups, describe_share_groups, describe_streams_groups
 from metashell.groups.coordinator.group_admin import delete_groups, end_deletions, find_coordinator, list_groups, share_state_deleted
 from metashell.groups.coordinator.offset_commit import add_offsets, commit_offsets, end_txn, init_producer_id, txn_offset_commit
 from metashell.groups.coordinator.offset_fetch import begin_expiry, delete_offsets, delete_topic_offsets, fetch_offsets
@@ -52,11 +50,9 @@ from metashell.groups.decision import (
     Request,
 )
 from metashell.groups.error_answers import append_error_code, error_body, refuse_request
-from metashell.groups.share.heartbeat import drop_deleted_topics as topics_deleted_for_share
-from metashell.groups.share.heartbeat import handle_share_heartbeat as share_heartbeat
-from metashell.groups.share.heartbeat import start_share_sessions, state_initialized
+from metashell.groups.share.heartbeat import drop_deleted_topics, handle_share_heartbeat, start_share_sessions, state_initialized
 from metashell.groups.state import Chance, Context, Handler, Settings, State, end_transaction
-from metashell.groups.streams.heartbeat import handle_streams_heartbeat as streams_heartbeat
+from metashell.groups.streams.heartbeat import handle_streams_heartbeat
 from metashell.groups.streams.timeouts import start_streams_timers
 from metashell.groups.topics import Topics
 
@@ -87,11 +83,11 @@ class GroupCoordinator:
         return decision
 
     def next_due_ms(self) -> int | None:
-        """When `run_due` has something to do, None for never."""
+        """Return when `run_due` has something to do, None for never."""
         return self.context.timers.next_due_ms()
 
     def run_due(self, now_ms: int) -> Decision | None:
-        """Run the one timer that was due first; None where none is due."""
+        """Run the one timer that was due first. Returns None if none is due."""
         due = self.context.timers.pop(now_ms)
         if due is None:
             return None
@@ -102,32 +98,35 @@ class GroupCoordinator:
         return decision
 
     def _run_later(self, due: Due, decision: Decision, now_ms: int) -> Decision:
-        """Nobody asks for a timer's work again, so it is tried again."""
+        """Schedule a timer's work again. A client retries its request, but nobody else retries a timer."""
         if due.key not in self.context.timers:
             self.context.timers.schedule(due.key, now_ms + RETRY_BACKOFF_MS, due.action)
         return Decision(answers=decision.answers)
 
     def replay(self, record: Record, place: Place) -> None:
-        """Take in a record that was written, here or before this coordinator was made."""
+        """Replay a record of the log, written by this coordinator or an earlier one."""
         replay(self.state, record, place)
 
     def replay_end_of_transaction(self, producer_id: int, is_committed: bool) -> None:
-        """Take in the control record that ends a producer's transaction."""
+        """Replay the control record that ends a producer's transaction."""
         end_transaction(self.state, producer_id, is_committed)
 
     def loaded(self, now_ms: int) -> None:
-        """Begin: every record of the log was replayed."""
+        """Start timers. Every record of the log was replayed."""
         for begin in ON_LOADED:
             begin(self.context, now_ms)
 
     def unloaded(self, now_ms: int) -> list[Answer]:
-        """End: who waits gets an error that sends it to look for the coordinator elsewhere, and nothing is due any more."""
+        """Stop. Requests that still wait are answered with an error that makes clients find the coordinator again; timers end."""
         answers = [answer for end in ON_UNLOADED for answer in end(self.context, now_ms)]
         self.context.timers.clear()
         return answers
 
     def failed(self, decision: Decision, code: int, now_ms: int) -> Decision:
-        """What happens when the batch of a decision could not be written, for this error. Source: groups.md 7.2."""
+        """Return the decision that takes this one's place if its batch could not be written.
+
+        Source: org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime; the error conversion of `error_answers`.
+        """
         code = append_error_code(code)
         if decision.on_failure is not None:
             return decision.on_failure(code, now_ms)
@@ -138,18 +137,18 @@ class GroupCoordinator:
         return Decision(answers=[own if answer.ticket == request.ticket else answer for answer in decision.answers])
 
     def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
-        """Take in that an effect was performed, or that it failed."""
+        """Continue after an effect was performed or has failed."""
         follow = ON_EFFECTS.get(type(effect))
         return Decision() if follow is None else follow(self.context, effect, is_ok, now_ms)
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> Decision:
-        """Take another view of the metadata: names of topics that are new or not as they were, and of those that are gone."""
+        """Replace the view of the metadata. `changed` names topics that are new or differ, `deleted` those that are gone."""
         old, self.state.topics = self.state.topics, topics
         return Decision([record for hear in ON_TOPICS for record in hear(self.context, old, topics, changed, deleted, now_ms)])
 
 
 class Written(NamedTuple):
-    """A batch as it was appended. Shape: `marker` is None unless this is a transaction's end, which has no records."""
+    """An appended batch. Shape: `marker` is None unless the batch ends a transaction; such a batch has no records."""
 
     base_offset: int
     timestamp_ms: int
@@ -159,11 +158,13 @@ class Written(NamedTuple):
 
 
 class Shard:
-    """Shape: `written` has every batch, oldest first; `effects` what others have to do, and `dropped` tickets that are
-    never answered, until they are taken out.
+    """A coordinator with its log in memory.
 
-    Share state is kept by nobody here: what is asked for is done at once, unless `has_share_coordinator`: then it is among the effects, and
-    `effect_done` goes on from there.
+    Shape: `written` has every batch, oldest first. `effects` gathers the effects that others must perform, and `dropped` the tickets that
+    are never answered; the caller empties both.
+
+    There is no share coordinator here, so initializing and deleting share state succeeds at once. With `has_share_coordinator` these are
+    among the effects, and the caller reports each with `effect_done`.
     """
 
     def __init__(
@@ -180,11 +181,11 @@ class Shard:
         coordinator.loaded(now_ms)
 
     def submit(self, request: Request, now_ms: int) -> list[Answer]:
-        """What is answered now, to this request or to others that waited."""
+        """Decide a request and write its records. Returns the answers to this request and to others that waited."""
         return self._perform(self.coordinator.decide(request, now_ms), now_ms)
 
     def run_due(self, now_ms: int) -> list[Answer]:
-        """Run every timer that is due, one after the other, each at its own time, and those that this makes due by now."""
+        """Run every timer that is due, each at its own time, including timers that these schedule up to now."""
         answers: list[Answer] = []
         at_ms = -1
         while (due_ms := self.coordinator.next_due_ms()) is not None and due_ms <= now_ms:
@@ -198,7 +199,7 @@ class Shard:
         return self._perform(self.coordinator.topics_changed(topics, changed, deleted, now_ms), now_ms)
 
     def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> list[Answer]:
-        """Somebody has done what a decision wanted, or could not."""
+        """Report that an effect was performed or has failed."""
         return self._perform(self.coordinator.effect_done(effect, is_ok, now_ms), now_ms)
 
     def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
@@ -224,13 +225,13 @@ class Shard:
         self.end_offset = batch.base_offset + (len(batch.records) or 1)
 
 
-# How the members of a group that speak the classic protocol are served, by the group's kind.
-JOINS: Final[dict[str, Handler]] = {"classic": classic_join, "consumer": join_of_classic_member}
-SYNCS: Final[dict[str, Handler]] = {"classic": classic_sync, "consumer": sync_of_classic_member}
-HEARTBEATS: Final[dict[str, Handler]] = {"classic": classic_heartbeat, "consumer": heartbeat_of_classic_member}
-LEAVES: Final[dict[str, Handler]] = {"classic": classic_leave, "consumer": leave_of_classic_member}
+# Handlers for members that speak the classic protocol, by the kind of their group: a consumer group may have such members (KIP-848).
+JOINS: Final[dict[str, Handler]] = {"classic": join_classic_group, "consumer": join_as_classic_member}
+SYNCS: Final[dict[str, Handler]] = {"classic": sync_classic_group, "consumer": sync_as_classic_member}
+HEARTBEATS: Final[dict[str, Handler]] = {"classic": heartbeat_classic_group, "consumer": heartbeat_as_classic_member}
+LEAVES: Final[dict[str, Handler]] = {"classic": leave_classic_group, "consumer": leave_as_classic_member}
 _YIELDING = ("consumer", "streams")
-"""Kinds of groups that become classic ones, once they are empty, when a classic member joins."""
+"""Kinds of groups that, while empty, become classic when a classic member joins."""
 
 
 def handle_join_group(context: Context, request: Request, now_ms: int) -> Decision:
@@ -288,8 +289,8 @@ HANDLERS: dict[int, Handler] = {
     codes.HEARTBEAT: handle_heartbeat,
     codes.LEAVE_GROUP: handle_leave_group,
     codes.SYNC_GROUP: handle_sync_group,
-    codes.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat,
-    codes.CONSUMER_GROUP_DESCRIBE: consumer_describe,
+    codes.CONSUMER_GROUP_HEARTBEAT: handle_consumer_heartbeat,
+    codes.CONSUMER_GROUP_DESCRIBE: describe_consumer_groups,
     codes.DESCRIBE_GROUPS: describe_groups,
     codes.OFFSET_COMMIT: commit_offsets,
     codes.OFFSET_FETCH: fetch_offsets,
@@ -301,21 +302,21 @@ HANDLERS: dict[int, Handler] = {
     codes.TXN_OFFSET_COMMIT: txn_offset_commit,
     codes.DELETE_GROUPS: delete_groups,
     codes.OFFSET_DELETE: delete_offsets,
-    codes.SHARE_GROUP_HEARTBEAT: share_heartbeat,
+    codes.SHARE_GROUP_HEARTBEAT: handle_share_heartbeat,
     codes.SHARE_GROUP_DESCRIBE: describe_share_groups,
-    codes.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
+    codes.STREAMS_GROUP_HEARTBEAT: handle_streams_heartbeat,
     codes.STREAMS_GROUP_DESCRIBE: describe_streams_groups,
 }
 """By api key."""
 
 ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_sessions, start_streams_timers, begin_expiry)
-"""What begins when a log has been read to its end: `(context, now_ms)` sets timers."""
+"""Called when the log has been read to its end, with `(context, now_ms)`: they set timers."""
 
 ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits, end_deletions)
-"""What is answered to those who wait when the coordinator goes: `(context, now_ms)`."""
+"""Called when the coordinator stops, with `(context, now_ms)`: they return answers to waiting requests."""
 
-ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, topics_deleted_for_share)
-"""What other metadata come to: `(context, old, new, changed names, deleted names, now_ms)` gives records of one batch."""
+ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, drop_deleted_topics)
+"""Called for new metadata, with `(context, old, new, changed names, deleted names, now_ms)`: they return records of one batch."""
 
 ON_EFFECTS: dict[type[Effect], OnEffect] = {InitializeShareState: state_initialized, DeleteShareState: share_state_deleted}
-"""What follows once an effect was performed, by its type: `(context, effect, is_ok, now_ms)`."""
+"""Called once an effect was performed, by its type, with `(context, effect, is_ok, now_ms)`."""

@@ -2,7 +2,7 @@
 
 A group of another kind is answered as one that is not found. Partitions of deleted topics are left out.
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager.describeGroups, consumerGroupDescribe, shareGroupDescribe and
-streamsGroupDescribe; golden scenarios describe-and-list, missing-group, empty-group-id, share-life and streams-life in tests/golden/groups."""
+streamsGroupDescribe; scenarios describe-and-list, missing-group, empty-group-id, share-life and streams-life of tests/golden/groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ShareResponse = messages.ShareGroupDescribeResponse
 
 
 def describe_share_group(context: Context, group: ShareGroup) -> _ShareResponse.DescribedGroup:
-    """A group with its members. Partitions of topics that are gone are left out."""
+    """Describe a share group with its members, without partitions of deleted topics."""
     return _ShareResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -62,11 +62,11 @@ _StreamsResponse = messages.StreamsGroupDescribeResponse
 
 
 NOT_STORED: Final = 1
-"""The status of a topology's description, which was asked for: it is kept by a plug-in of the broker, and there is none."""
+"""The status of a requested topology description: a plug-in of the broker would store it, and there is none."""
 
 
 def describe_streams_group(context: Context, group: StreamsGroup) -> _StreamsResponse.DescribedGroup:
-    """A group with its topology and members. Internal topics have the number of partitions that they have come to."""
+    """Describe a streams group with its topology and members. Internal topics have their current numbers of partitions."""
     return _StreamsResponse.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -200,7 +200,7 @@ def _describe_or_refuse_classic(context: Context, group_id: str, version: int) -
 
 
 def describe_classic_group(group: ClassicGroup) -> _ClassicDescription:
-    """Members in Java's order. What they said of themselves is shown once the group is Stable."""
+    """Describe a classic group, members in Java's order. Their metadata and assignments are shown only while it is Stable, as in Kafka."""
     is_stable = group.state is ClassicState.STABLE
     protocol = (group.protocol_name or "") if is_stable else ""
     members = tuple(
@@ -254,7 +254,7 @@ def _describe_consumer_group(context: Context, group_id: str) -> ConsumerDescrip
 
 
 def _describe_consumer_member(group: ConsumerGroup, member: ConsumerGroupMember, topics: Topics) -> ConsumerGroupDescribeResponse.Member:
-    """What a member has yet to give up is shown with what it has."""
+    """Describe a member. Partitions that it still has to revoke are included in its assignment."""
     held = {topic_id: tuple(epochs) for topic_id, epochs in member.assigned.items()}
     for topic_id, epochs in member.revoking.items():
         held[topic_id] = (*held.get(topic_id, ()), *epochs)
@@ -274,7 +274,7 @@ def _describe_consumer_member(group: ConsumerGroup, member: ConsumerGroupMember,
 
 
 def _consumer_assignment(partitions: Mapping[bytes, Iterable[int]], topics: Topics) -> ConsumerAssignment:
-    """Topics that are gone are left out."""
+    """Return partitions by topic, without deleted topics."""
     made = ConsumerGroupDescribeResponse.TopicPartitions
     named = ((topics.with_id(topic_id), numbers) for topic_id, numbers in partitions.items())
     return ConsumerAssignment(

@@ -29,13 +29,13 @@ from metashell.groups.state import Context, Group, Settings, WaitingDeletion
 
 
 def list_groups(context: Context, request: Request, now_ms: int) -> Decision:
-    """The groups of this shard, filtered by state and type without regard to case; a word that names none matches none."""
+    """List the groups of this shard, filtered by state and type, ignoring case. An unknown state or type matches nothing."""
     states = {state.lower() for state in request.body.states_filter}
     types = {type.lower() for type in request.body.types_filter}
     kind = messages.ListGroupsResponse
     known = context.state.groups
     ids = [id for id, group in known.items() if (not types or group.type in types) and (not states or group.state_name().lower() in states)]
-    # Kafka lists groups in the order of the table that has all of them.
+    # Kafka lists groups in the order of its hash table of groups.
     slots = timeline_slots(len(known))
     groups = tuple(
         kind.ListedGroup(group_id=id, protocol_type=known[id].protocol_type, group_state=known[id].state_name(), group_type=known[id].type)
@@ -45,9 +45,9 @@ def list_groups(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def delete_groups(context: Context, request: Request, now_ms: int) -> Decision:
-    """Delete groups with their offsets, each by itself. A name that stands twice is one.
+    """Delete groups with their offsets, each independently. A repeated name counts once.
 
-    Share state of share groups is deleted first. All groups of the request wait for that, and then go in one batch.
+    The share state of share groups is deleted first. All groups of the request wait for that, and are then deleted in one batch.
     """
     records: list[Record] = []
     effects: list[Effect] = []
@@ -69,7 +69,7 @@ def delete_groups(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def share_state_deleted(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
-    """Go on with the deletions that waited for a share group's state; a group whose state could not be deleted stays."""
+    """Continue the deletions that waited for a share group's state. A group whose state could not be deleted stays."""
     assert isinstance(effect, DeleteShareState)
     for waiting in context.deletions:
         if effect.group_id in waiting.groups:
@@ -84,7 +84,7 @@ def share_state_deleted(context: Context, effect: Effect, is_ok: bool, now_ms: i
 
 
 def end_deletions(context: Context, now_ms: int) -> list[Answer]:
-    """An error for everybody who still waits when the coordinator goes."""
+    """Answer deletions that still wait when the coordinator stops."""
     answers = [Answer(waiting.request.ticket, error_body(waiting.request, NOT_COORDINATOR)) for waiting in context.deletions]
     context.deletions.clear()
     return answers
@@ -95,7 +95,7 @@ def _finish(context: Context, waiting: WaitingDeletion) -> Decision:
     records: list[Record] = []
     results = []
     names = string_hash_order(waiting.request.body.groups_names)
-    # Share groups are looked at first, so what is wrong with one of them is answered first.
+    # As in Kafka, share groups are checked first, so their errors come first in the answer.
     refused = [name for name in names if isinstance(group := context.state.groups.get(name), ShareGroup) and not group.is_empty]
     for group_id in dict.fromkeys([*refused, *names]):
         code = NONE
@@ -119,7 +119,7 @@ def _deletable(context: Context, group_id: str) -> Group:
 
 
 def begin_deletion(context: Context, group: ShareGroup, records: list[Record]) -> Effect | None:
-    """Have a group's share state deleted; its record is added. None for a group that never had any."""
+    """Request the deletion of a group's share state, and add its record. Returns None for a group that never had any."""
     state = group.share_state
     if state is None:
         return None
@@ -138,7 +138,7 @@ _MANY_KEYS_FROM: Final = 4
 
 
 def find_coordinator(context: Context, request: Request, now_ms: int) -> Decision:
-    """Name this node, or say why not."""
+    """Answer FindCoordinator with this node, or with an error."""
     body = request.body
     if body.key_type not in (GROUP, TRANSACTION, SHARE):
         return Decision(answers=[refuse_request(request, GroupError(INVALID_REQUEST))])
@@ -169,12 +169,12 @@ def _code(settings: Settings, key_type: int, key: str, version: int) -> int:
         case 1:
             return NONE if settings.has_transactions else COORDINATOR_NOT_AVAILABLE
         case _:
-            # The state of share partitions is nobody's here; a key that names none is the client's fault.
+            # There is no share coordinator here; a malformed key is the client's error.
             return COORDINATOR_NOT_AVAILABLE if version >= _SHARE_FROM and _names_share_partition(key) else INVALID_REQUEST
 
 
 def _names_share_partition(key: str) -> bool:
-    """Whether a key is `group:topic id:partition`; the group may hold colons no more than in Kafka."""
+    """Whether a key is `group:topic id:partition`; as in Kafka, the group may not contain colons."""
     parts = key.split(":")
     if len(parts) != 3 or not parts[0].strip():
         return False

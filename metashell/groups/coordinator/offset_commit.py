@@ -39,11 +39,11 @@ _NEVER_MS: Final = (1 << 63) - 1
 _TOPIC_IDS_FROM: Final = 10
 _MISSING_GROUP_NAMED_FROM: Final = 9
 _TXN_TOPIC_IDS_FROM: Final = 6
-"""From the same version on a producer is told of stale epochs and missing groups."""
+"""From this version on, a producer gets the errors for stale epochs and missing groups."""
 
 
 class _Row(NamedTuple):
-    """A partition that a commit names. `fault` is why the broker refuses it, before any group is looked at."""
+    """A partition in a commit. `fault` is the broker's own error for it, found before the group is checked."""
 
     topic: str
     topic_id: bytes
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
 
 
 def commit_offsets(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide an OffsetCommit. One member's fault refuses all partitions; a partition's own only that one."""
+    """Decide an OffsetCommit. An error of the member refuses all partitions, an error of a partition only that one."""
     body = request.body
     kind = messages.OffsetCommitResponse
     topics = [_rows(context.state.topics, topic, request.version >= _TOPIC_IDS_FROM) for topic in body.topics]
@@ -73,7 +73,7 @@ def commit_offsets(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def commit_in_transaction(context: Context, request: Request, now_ms: int, enter: Callable[[], None]) -> Decision:
-    """Decide a TxnOffsetCommit. `enter` takes the group into the transaction, and raises GroupError where that is not in order."""
+    """Decide a TxnOffsetCommit. `enter` adds the group to the transaction. Errors: those of `enter`, GroupError."""
     body = request.body
     kind = messages.TxnOffsetCommitResponse
     topics = [_rows(context.state.topics, topic, request.version >= _TXN_TOPIC_IDS_FROM) for topic in body.topics]
@@ -93,7 +93,7 @@ def commit_in_transaction(context: Context, request: Request, now_ms: int, enter
 
 
 def _rows(topics: Topics, asked: Any, is_by_id: bool) -> list[_Row]:
-    """The partitions of a topic, each with what a broker finds wrong with it by its metadata."""
+    """Return the partitions of a topic, each with the error that a broker finds from its metadata."""
     if is_by_id:
         known, unknown = topics.with_id(asked.topic_id), UNKNOWN_TOPIC_ID
     else:
@@ -116,7 +116,10 @@ def _decide_commit(
     expire_ms: int,
     enter: Callable[[], None] = lambda: None,
 ) -> tuple[list[Record], dict[int, int]]:
-    """The records, and the codes of partitions that the group was asked about, by the identity of their row."""
+    """Return the records, and the group's error codes for partitions.
+
+    The codes are by the identity of a row, since a request may name a partition twice, and each has its own answer.
+    """
     rows = [row for topic in topics for row in topic if row.fault == NONE]
     if not rows:
         return [], {}
@@ -128,7 +131,7 @@ def _decide_commit(
                 if not _is_too_large(context, row):
                     group.check_commit(claim, row.topic, row.topic_id, row.partition.partition_index)
     except GroupError as error:
-        # An older producer does not know epochs of members: it has a generation, as consumers of the classic protocol.
+        # An older producer knows no member epochs, only generations, so it gets the error of the classic protocol.
         is_older = claim.is_transactional and claim.version < _TXN_TOPIC_IDS_FROM
         code = ILLEGAL_GENERATION if is_older and error.code == STALE_MEMBER_EPOCH else error.code
         return [], {id(row): code for row in rows}
@@ -146,18 +149,18 @@ def _decide_commit(
         committed = Committed(asked.committed_offset, asked.committed_leader_epoch, metadata, now_ms, expire_ms, row.topic_id, -1)
         records.append(commit_record(group_id, row.topic, asked.partition_index, committed))
     if group is None and not records:
-        # Kafka has the group from now on, though nothing in the log says so; with records it comes by their replay.
+        # As in Kafka the group exists from now on without any record. If there are records, their replay makes it.
         context.state.groups[group_id] = context.state.make_simple(group_id)
     return records, codes
 
 
 def _admit(context: Context, group_id: str | None, claim: CommitClaim) -> Group | None:
-    """The group that takes the commit, None for one that the commit brings into being. Errors: GroupError."""
+    """Return the group of the commit, None if the commit creates it. Errors: GroupError."""
     if group_id is None:
         raise GroupError(INVALID_GROUP_ID)
     group = context.state.groups.get(group_id)
     if group is None:
-        # Who has no generation is an administrator, or a consumer that assigns partitions to itself.
+        # A commit without generation is an administrator's, or that of a consumer that assigns partitions to itself.
         if claim.epoch < 0:
             return None
         named_from = _TXN_TOPIC_IDS_FROM if claim.is_transactional else _MISSING_GROUP_NAMED_FROM
@@ -167,7 +170,7 @@ def _admit(context: Context, group_id: str | None, claim: CommitClaim) -> Group 
 
 
 def _is_too_large(context: Context, row: _Row) -> bool:
-    """Whether the metadata is longer than the broker allows, in UTF-16 units as Java counts."""
+    """Whether the metadata is longer than the broker allows, in UTF-16 units as in Java."""
     metadata: str | None = row.partition.committed_metadata
     if not metadata:
         return False
@@ -176,7 +179,7 @@ def _is_too_large(context: Context, row: _Row) -> bool:
 
 
 def _answered(topics: list[list[_Row]], codes: dict[int, int]) -> Iterable[list[tuple[int, int]]]:
-    """Partition and code for each topic. Partitions that the broker itself refused come first, as in Kafka."""
+    """Yield partitions with their codes by topic. As in Kafka, those that the broker itself refused come first."""
     for rows in topics:
         refused = [(row.partition.partition_index, row.fault) for row in rows if row.fault != NONE]
         yield refused + [(row.partition.partition_index, codes[id(row)]) for row in rows if row.fault == NONE]
@@ -184,14 +187,14 @@ def _answered(topics: list[list[_Row]], codes: dict[int, int]) -> Iterable[list[
 
 EPOCH_MAX: Final = 2**15 - 1
 _FENCED_NAMED_FROM: Final = 2
-"""Older clients know only that an epoch is invalid."""
+"""The first version with PRODUCER_FENCED; older clients get INVALID_PRODUCER_EPOCH."""
 _ABORTABLE_NAMED_FROM: Final = 4
 _ADDS_ITSELF_FROM: Final = 5
 _RAISES_EPOCH_FROM: Final = 5
 
 
 def init_producer_id(context: Context, request: Request, now_ms: int) -> Decision:
-    """Give a producer its id, and a new epoch to one that was here before. What it left open is aborted first, and it has to ask again."""
+    """Assign a producer id; a known producer gets a new epoch. An open transaction is aborted first, and the client has to retry."""
     body = request.body
     context.transactions.forget(now_ms)
     if body.transactional_id is None:
@@ -218,7 +221,7 @@ def init_producer_id(context: Context, request: Request, now_ms: int) -> Decisio
 
 
 def add_offsets(context: Context, request: Request, now_ms: int) -> Decision:
-    """Take a group into a producer's transaction, and open that if need be."""
+    """Add a group to a producer's transaction, and begin one if none is open."""
     try:
         transaction = _transaction(context, request, _fenced(request.version))
     except GroupError as error:
@@ -230,7 +233,7 @@ def add_offsets(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def end_txn(context: Context, request: Request, now_ms: int) -> Decision:
-    """End a producer's transaction: the decision's marker settles what it committed."""
+    """End a producer's transaction: the decision's marker commits or drops its pending offsets."""
     body = request.body
     raises_epoch = request.version >= _RAISES_EPOCH_FROM
     try:
@@ -249,7 +252,7 @@ def end_txn(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def txn_offset_commit(context: Context, request: Request, now_ms: int) -> Decision:
-    """Commit offsets within a transaction. From version 5 on this takes the group into it."""
+    """Commit offsets in a transaction. From version 5 on, this adds the group to it (KIP-890)."""
 
     def enter() -> None:
         transaction = _transaction(context, request, INVALID_PRODUCER_EPOCH)
@@ -264,14 +267,14 @@ def txn_offset_commit(context: Context, request: Request, now_ms: int) -> Decisi
 
 
 def _transaction(context: Context, request: Request, fenced: int, is_retry_of_end: bool = False) -> Transaction:
-    """The transaction that a producer names. Errors: GroupError where it is not this producer's, or no longer."""
+    """Return the transaction of a producer. Errors: GroupError if it is another producer's or the producer was fenced."""
     body = request.body
     if not body.transactional_id:
         raise GroupError(INVALID_REQUEST)
     known = context.transactions.by_id.get(body.transactional_id)
     if known is None:
         raise GroupError(INVALID_PRODUCER_ID_MAPPING)
-    # Who was not told that his transaction has ended asks with the epoch that it had.
+    # A producer that did not get the answer to its EndTxn retries with the epoch before it.
     has_ended = is_retry_of_end and not known.is_open and known.is_committed is not None
     if has_ended and (body.producer_id, body.producer_epoch) == (known.producer_id, known.epoch - 1):
         return known
@@ -291,20 +294,24 @@ def _fenced(version: int) -> int:
 
 
 def _end_transaction(context: Context, request: Request, transaction: Transaction, is_committed: bool, raises_epoch: bool) -> Decision:
-    """End what is open. Its marker bears the raised epoch, so that what the producer sends late is refused."""
+    """End the open transaction. Its marker has the raised epoch, so that late requests of the producer are refused (KIP-890).
+
+    Example: a producer with epoch 5 sends a TxnOffsetCommit, times out and ends the transaction; the marker has epoch 6. If the delayed
+    commit arrives now, its epoch 5 is refused. With an unchanged epoch it would open a transaction that nobody ends.
+    """
     before = replace(transaction, groups=set(transaction.groups))
     if raises_epoch:
         transaction.epoch += 1
     marked_by = Producer(transaction.producer_id, transaction.epoch)
     if transaction.epoch >= EPOCH_MAX:
-        # The last epoch is the marker's: the producer goes on under another id.
+        # The marker uses up the last epoch, so the producer continues with a new id.
         transaction.producer_id, transaction.epoch = context.chance.producer_id(), 0
     transaction.groups.clear()
     transaction.is_open = False
     transaction.is_committed = is_committed
 
     def go_on(code: int, at_ms: int) -> Decision:
-        # The marker is not in the log, so the transaction is as open as before.
+        # The marker is not in the log, so the transaction is still open.
         context.transactions.by_id[request.body.transactional_id] = before
         return Decision(answers=[refuse_request(request, GroupError(code))])
 

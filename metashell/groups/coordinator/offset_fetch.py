@@ -1,4 +1,4 @@
-"""OffsetFetch, OffsetDelete, and offsets that go with their topic, their group or their retention time.
+"""OffsetFetch and OffsetDelete, and the deletion of offsets with their topic, with their group, or after their retention time.
 
 Offsets are listed in the order in which Kafka iterates over them: a table of topics, each with a table of partitions.
 Source: kafka.server.KafkaApis, org.apache.kafka.coordinator.group.OffsetMetadataManager, GroupCoordinatorShard.cleanupGroupMetadata;
@@ -36,14 +36,14 @@ _Partition = messages.OffsetFetchResponse.OffsetFetchResponsePartitions
 
 
 class _View(NamedTuple):
-    """The offsets of one group. `pending` are partitions that are not stable, for who asks for stable ones."""
+    """A fetch of one group's offsets. `pending` are partitions with an open transaction, if stable offsets are required (KIP-447)."""
 
     offsets: dict[PartitionKey, Committed]
     pending: Collection[PartitionKey]
 
 
 def fetch_offsets(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide an OffsetFetch: it writes nothing."""
+    """Answer an OffsetFetch. It writes nothing."""
     body = request.body
     if request.version >= _MANY_GROUPS_FROM:
         groups = tuple(_fetch_group(context.state, group, body.require_stable, request.version) for group in body.groups)
@@ -71,7 +71,7 @@ def _fetch_group(state: State, asked: Any, require_stable: bool, version: int) -
 
 
 def _view(state: State, asked: Any, require_stable: bool) -> _View:
-    """What the asker may see. Errors: GroupError; a group that is missing, or has no offsets by its kind, shows none."""
+    """Check the fetch and return the group's offsets; none for a missing group or a share group. Errors: GroupError."""
     if asked.group_id is None:
         raise GroupError(INVALID_GROUP_ID)
     nothing = _View({}, ())
@@ -79,7 +79,7 @@ def _view(state: State, asked: Any, require_stable: bool) -> _View:
     if group is None:
         return nothing
     try:
-        # Null and "" are not the same: to name no member is an administrator's right.
+        # Null and "" differ: null is an administrator's fetch without a member.
         has_claim = asked.member_id is not None or asked.member_epoch >= 0
         group.check_fetch(CommitClaim(asked.member_id or "", None, asked.member_epoch) if has_claim else CommitClaim())
     except GroupError as error:
@@ -91,7 +91,7 @@ def _view(state: State, asked: Any, require_stable: bool) -> _View:
 
 
 def _fetch_all(state: State, view: _View, with_ids: bool) -> list[_Topic]:
-    """Every offset, by topic, in the order of Kafka's tables. Asked by id, topics that the broker does not know are left out."""
+    """Return all offsets by topic, in the order of Kafka's tables. With topic ids, unknown topics are left out."""
     topics = []
     for name, partitions in keys_by_topic(view.offsets).items():
         known = state.topics.named(name) if with_ids else None
@@ -103,7 +103,7 @@ def _fetch_all(state: State, view: _View, with_ids: bool) -> list[_Topic]:
 
 
 def _fetch_some(state: State, view: _View, asked: Any, with_ids: bool) -> list[_Topic]:
-    """The offsets that were asked for; topics whose id is unknown come last, with an error."""
+    """Return the requested offsets. Topics with an unknown id come last, with an error."""
     topics, unknown = [], []
     for topic in asked:
         if not with_ids:
@@ -134,7 +134,7 @@ def _partition(view: _View, topic: str, index: int, topic_id: bytes) -> _Partiti
 
 
 def _is_another(committed: bytes, asked: bytes) -> bool:
-    """Whether the topic was made anew since the commit: both ids are known, and differ."""
+    """Whether the topic was deleted and created again since the commit: both ids are known and differ."""
     return committed != asked and ZERO_UUID not in (committed, asked)
 
 
@@ -143,7 +143,7 @@ def _nothing(index: int, code: int) -> _Partition:
 
 
 def _old_form(group: _Group) -> messages.OffsetFetchResponse:
-    """The answer for one group, as it was before version 8."""
+    """Return the answer for one group in the form of versions before 8."""
     kind = messages.OffsetFetchResponse
     return kind(
         topics=tuple(
@@ -166,7 +166,7 @@ def _old_form(group: _Group) -> messages.OffsetFetchResponse:
 
 
 def delete_offsets(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide an OffsetDelete. A partition that the broker does not know, or that is subscribed, is refused by itself."""
+    """Decide an OffsetDelete. A partition that does not exist or is subscribed is refused independently."""
     state, body = context.state, request.body
     asked = [
         (topic.name, [(row.partition_index, _is_known(state, topic.name, row.partition_index)) for row in topic.partitions])
@@ -191,7 +191,7 @@ def delete_offsets(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def offset_tombstones_of_group(state: State, group_id: str) -> list[Record]:
-    """The records that delete all offsets of a group, those of open transactions too."""
+    """Return the records that delete all offsets of a group, including those of open transactions."""
     offsets = state.offsets.get(group_id, {})
     waiting = pending_keys(state, group_id) - offsets.keys()
     return [commit_tombstone(group_id, *key) for key in [*keys_in_order(offsets), *sorted(waiting)]]
@@ -200,7 +200,7 @@ def offset_tombstones_of_group(state: State, group_id: str) -> list[Record]:
 def delete_topic_offsets(
     context: Context, old: Topics, new: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int
 ) -> list[Record]:
-    """The records that delete all offsets of topics that are gone, in every group."""
+    """Return the records that delete all groups' offsets of deleted topics."""
     state = context.state
     group_ids = dict.fromkeys([*state.offsets, *state.pending])
     return [
@@ -212,7 +212,7 @@ def delete_topic_offsets(
 
 
 def _group_of(state: State, group_id: str) -> Group:
-    """The group whose offsets are to go. Errors: GroupError."""
+    """Return the group of an OffsetDelete. Errors: GroupError."""
     if not group_id:
         raise GroupError(INVALID_GROUP_ID)
     group = state.groups.get(group_id)
@@ -242,18 +242,21 @@ TIMER: Final = ("expire-group-metadata",)
 
 
 def begin_expiry(context: Context, now_ms: int) -> None:
-    """Look for what has expired from now on, again and again."""
+    """Start the periodic deletion of expired offsets."""
 
     def expire(at_ms: int) -> Decision:
         begin_expiry(context, at_ms)
         return Decision(expire_offsets(context.state, at_ms, context.settings.offsets_retention_ms))
 
-    # An interval of nothing would be due for ever.
+    # A timer with interval 0 would be due for ever.
     context.timers.schedule(TIMER, now_ms + max(context.settings.offsets_retention_check_interval_ms, 1), expire)
 
 
 def expire_offsets(state: State, now_ms: int, retention_ms: int) -> list[Record]:
-    """The tombstones of all offsets that have expired, and of empty groups that have none left."""
+    """Return the tombstones of all expired offsets, and of empty groups without offsets left.
+
+    An offset with a pending one for its partition stays, although it is old: the transaction may be about to replace it.
+    """
     records: list[Record] = []
     for group_id, group in state.groups.items():
         known = state.offsets.get(group_id, {})
@@ -265,7 +268,7 @@ def expire_offsets(state: State, now_ms: int, retention_ms: int) -> list[Record]
 
 
 def expires_ms(group: Group, topic: str, committed: Committed, retention_ms: int) -> int | None:
-    """When an offset expires if its group stays as it is, None for never."""
+    """Return when an offset expires if its group stays as it is, None for never."""
     base_ms = group.expiry_base_ms(committed.commit_ms)
     if base_ms is None or group.is_subscribed(topic):
         return None
@@ -278,7 +281,7 @@ def _has_expired(state: State, group: Group, key: tuple[str, int], committed: Co
 
 
 def keys_by_topic(keys: Iterable[PartitionKey]) -> dict[str, list[int]]:
-    """Partitions by topic, both in Kafka's order; the keys are given from the oldest on."""
+    """Group partitions by topic, both in Kafka's order; `keys` are the oldest first."""
     found: dict[str, list[int]] = {}
     for topic, partition in keys:
         found.setdefault(topic, []).append(partition)
@@ -287,5 +290,5 @@ def keys_by_topic(keys: Iterable[PartitionKey]) -> dict[str, list[int]]:
 
 
 def keys_in_order(keys: Iterable[PartitionKey]) -> list[PartitionKey]:
-    """The keys in Kafka's order."""
+    """Sort the keys into Kafka's order."""
     return [(topic, partition) for topic, partitions in keys_by_topic(keys).items() for partition in partitions]

@@ -30,6 +30,7 @@ from metashell.groups.consumer import (
 )
 from metashell.groups.consumer.group import ConsumerGroup, Resolved
 from metashell.groups.decision import Place, Record
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     NO_PARTITIONS,
     SHARE_CURRENT,
@@ -40,7 +41,6 @@ from metashell.groups.share import (
     SHARE_TARGET_MEMBER,
     ShareGroup,
     ShareGroupMember,
-    names_in_order,
     share_state_of,
 )
 from metashell.groups.state import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, Group, PartitionKey, State, add_pending, committed_of, drop_pending
@@ -75,11 +75,11 @@ def replay_group_metadata(state: State, record: Record, place: Place) -> None:
 
 
 def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group that a record describes: with members it is Stable, whatever it was on its way to."""
+    """Return the group of a record. With members it is Stable: the record does not have the state, and is written when assignments are."""
     group = ClassicGroup(group_id, ClassicState.STABLE if value.members else ClassicState.EMPTY, value.current_state_timestamp)
     group.restore(value.generation, value.protocol_type, value.protocol, value.leader)
     for member in value.members:
-        # Version 0 has no rebalance timeout.
+        # Version 0 of the record has no rebalance timeout.
         rebalance_timeout_ms = member.session_timeout if member.rebalance_timeout < 0 else member.rebalance_timeout
         added = ClassicGroupMember(
             member.member_id,
@@ -97,16 +97,18 @@ def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 
 def make_simple(group_id: str) -> Group:
-    """The group of offsets that nobody's membership stands behind."""
+    """Return the group of offsets whose consumer never joined a group."""
     return ClassicGroup(group_id, ClassicState.EMPTY, -1)
 
 
-NO_ASSIGNMENT: Final = -1
-"""The assignment epoch of a group whose target was deleted: only then may the group be."""
+# ---- consumer groups
+
+NO_EPOCH: Final = -1
+"""The epoch after a tombstone: of a group's target, which must precede the group's own, and of a member's assignment, as a member's."""
 
 
 def replay_consumer_group(state: State, record: Record, place: Place) -> None:
-    """Type 3."""
+    """Replay ConsumerGroupMetadata, type 3."""
     group_id = record.key.group_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -115,13 +117,13 @@ def replay_consumer_group(state: State, record: Record, place: Place) -> None:
     known = _known_consumer_group(state, group_id)
     if known is None:
         return
-    if known.members or known.targets or known.assignment_epoch != NO_ASSIGNMENT:
+    if known.members or known.targets or known.assignment_epoch != NO_EPOCH:
         state.find("GROUP_NOT_EMPTY", group_id, f"deleted with {len(known.members)} members and {len(known.targets)} targets", place)
     del state.groups[group_id]
 
 
 def replay_consumer_partition_metadata(state: State, record: Record, place: Place) -> None:
-    """Type 4, which only 4.0 wrote: newer releases delete it with the next epoch."""
+    """Replay ConsumerGroupPartitionMetadata, type 4. Only 4.0 wrote it; newer releases delete it with the next epoch."""
     group = (
         _known_consumer_group(state, record.key.group_id)
         if record.value is None
@@ -132,7 +134,7 @@ def replay_consumer_partition_metadata(state: State, record: Record, place: Plac
 
 
 def replay_consumer_member(state: State, record: Record, place: Place) -> None:
-    """Type 5."""
+    """Replay ConsumerGroupMemberMetadata, type 5."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -147,7 +149,7 @@ def replay_consumer_member(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_target(state: State, record: Record, place: Place) -> None:
-    """Type 6."""
+    """Replay ConsumerGroupTargetAssignmentMetadata, type 6."""
     group_id = record.key.group_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -158,11 +160,11 @@ def replay_consumer_target(state: State, record: Record, place: Place) -> None:
         return
     if known.targets:
         state.find("TARGETS_NOT_GONE", group_id, f"target deleted while {len(known.targets)} members have one", place)
-    known.assignment_epoch, known.assignment_ms = NO_ASSIGNMENT, 0
+    known.assignment_epoch, known.assignment_ms = NO_EPOCH, 0
 
 
 def replay_consumer_target_member(state: State, record: Record, place: Place) -> None:
-    """Type 7."""
+    """Replay ConsumerGroupTargetAssignmentMember, type 7."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         _get_or_make_consumer_group(state, group_id, place).targets[member_id] = {
@@ -175,7 +177,7 @@ def replay_consumer_target_member(state: State, record: Record, place: Place) ->
 
 
 def replay_consumer_current(state: State, record: Record, place: Place) -> None:
-    """Type 8."""
+    """Replay ConsumerGroupCurrentMemberAssignment, type 8."""
     group_id, member_id = record.key.group_id, record.key.member_id
     if record.value is not None:
         group = _get_or_make_consumer_group(state, group_id, place)
@@ -190,7 +192,7 @@ def replay_consumer_current(state: State, record: Record, place: Place) -> None:
 
 
 def replay_consumer_regex(state: State, record: Record, place: Place) -> None:
-    """Type 16."""
+    """Replay ConsumerGroupRegularExpression, type 16."""
     group_id, regex = record.key.group_id, record.key.regular_expression
     if record.value is not None:
         resolved = Resolved(frozenset(record.value.topics), record.value.version, record.value.timestamp)
@@ -207,7 +209,7 @@ def _known_consumer_group(state: State, group_id: str) -> ConsumerGroup | None:
 
 
 def _get_or_make_consumer_group(state: State, group_id: str, place: Place) -> ConsumerGroup:
-    """The group, made where there is none or only one that offsets made (a simple classic group)."""
+    """Return the group, a new one if there is none or only a simple classic group, which offsets made."""
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         return group
@@ -228,11 +230,11 @@ CONSUMER_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
 }
 
 
-_NO_SHARE_EPOCH: Final = -1
+# ---- share groups
 
 
 def _share_group_of(state: State, record: Record, place: Place) -> ShareGroup | None:
-    """The group that a record is about; a value makes it. None where there is nothing to do."""
+    """Return the record's group, which a value creates; None if a tombstone has nothing to do."""
     group_id = record.key.group_id
     group = state.groups.get(group_id)
     if isinstance(group, ShareGroup):
@@ -254,9 +256,7 @@ def replay_share_group(state: State, record: Record, place: Place) -> None:
     if record.value is not None:
         group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
         return
-    if group.members or group.targets or group.assignment_epoch != _NO_SHARE_EPOCH:
-        state.find("GROUP_NOT_EMPTY", group.group_id, "the group is deleted while it has members or a target", place)
-    del state.groups[group.group_id]
+    _delete_group(state, group, place)
 
 
 def replay_share_member(state: State, record: Record, place: Place) -> None:
@@ -266,7 +266,7 @@ def replay_share_member(state: State, record: Record, place: Place) -> None:
     member_id, value = record.key.member_id, record.value
     if value is None:
         known = group.members.get(member_id)
-        if known is not None and (known.epoch != _NO_SHARE_EPOCH or member_id in group.targets):
+        if known is not None and (known.epoch != NO_EPOCH or member_id in group.targets):
             state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} is deleted while it has an epoch or a target", place)
         group.remove(member_id)
         return
@@ -282,15 +282,7 @@ def replay_share_member(state: State, record: Record, place: Place) -> None:
 
 
 def replay_share_target(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is None:
-        return
-    if record.value is not None:
-        group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
-        return
-    if group.targets:
-        state.find("TARGET_NOT_EMPTY", group.group_id, "the target is deleted while members have one", place)
-    group.assignment_epoch, group.assignment_ms = _NO_SHARE_EPOCH, 0
+    _replay_target(state, _share_group_of(state, record, place), record, place)
 
 
 def replay_share_target_member(state: State, record: Record, place: Place) -> None:
@@ -311,7 +303,7 @@ def replay_share_current(state: State, record: Record, place: Place) -> None:
     known = group.members.get(member_id)
     if value is None:
         if known is not None:
-            group.put(known._replace(epoch=_NO_SHARE_EPOCH, previous_epoch=_NO_SHARE_EPOCH, assigned=NO_PARTITIONS))
+            group.put(known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_PARTITIONS))
         return
     group.put(
         (known or ShareGroupMember(member_id))._replace(
@@ -340,11 +332,30 @@ SHARE_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
 }
 
 
-_NO_STREAMS_EPOCH: Final = -1
+def _replay_target(state: State, group: ShareGroup | StreamsGroup | None, record: Record, place: Place) -> None:
+    """Replay the target of a share or streams group: its epoch, not its members' partitions."""
+    if group is None:
+        return
+    if record.value is not None:
+        group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
+        return
+    if group.targets:
+        state.find("TARGET_NOT_EMPTY", group.group_id, "the target is deleted while members have one", place)
+    group.assignment_epoch, group.assignment_ms = NO_EPOCH, 0
+
+
+def _delete_group(state: State, group: ShareGroup | StreamsGroup, place: Place) -> None:
+    """Delete a share or streams group, with a finding if the records before its tombstone left something of it."""
+    if group.members or group.targets or group.assignment_epoch != NO_EPOCH:
+        state.find("GROUP_NOT_EMPTY", group.group_id, "the group is deleted while it has members or a target", place)
+    del state.groups[group.group_id]
+
+
+# ---- streams groups
 
 
 def _streams_group_of(state: State, record: Record, place: Place) -> StreamsGroup | None:
-    """The group that a record is about; a value makes it, in place of an empty group of another kind. None where there is nothing to do."""
+    """Return the record's group. A value creates it, or replaces an empty group of another kind. None if there is nothing to do."""
     group_id = record.key.group_id
     group = state.groups.get(group_id)
     if isinstance(group, StreamsGroup):
@@ -368,9 +379,7 @@ def replay_streams_group(state: State, record: Record, place: Place) -> None:
         group.described = DescriptionEpochs(value.stored_description_topology_epoch, value.failed_description_topology_epoch)
         group.configs = tuple((config.key, config.value) for config in value.last_assignment_configs or ())
         return
-    if group.members or group.targets or group.assignment_epoch != _NO_STREAMS_EPOCH:
-        state.find("GROUP_NOT_EMPTY", group.group_id, "the group is deleted while it has members or a target", place)
-    del state.groups[group.group_id]
+    _delete_group(state, group, place)
 
 
 def replay_streams_topology(state: State, record: Record, place: Place) -> None:
@@ -389,21 +398,13 @@ def replay_streams_member(state: State, record: Record, place: Place) -> None:
     if record.value is not None:
         group.put(member_from_record(known or StreamsGroupMember(member_id), record.value))
         return
-    if known is not None and (known.epoch != _NO_STREAMS_EPOCH or member_id in group.targets):
+    if known is not None and (known.epoch != NO_EPOCH or member_id in group.targets):
         state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} is deleted while it has an epoch or a target", place)
     group.remove(member_id)
 
 
 def replay_streams_target(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is None:
-        return
-    if record.value is not None:
-        group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
-        return
-    if group.targets:
-        state.find("TARGET_NOT_EMPTY", group.group_id, "the target is deleted while members have one", place)
-    group.assignment_epoch, group.assignment_ms = _NO_STREAMS_EPOCH, 0
+    _replay_target(state, _streams_group_of(state, record, place), record, place)
 
 
 def replay_streams_target_member(state: State, record: Record, place: Place) -> None:
@@ -428,9 +429,7 @@ def replay_streams_current(state: State, record: Record, place: Place) -> None:
     if record.value is not None:
         group.put(current_from_record(known or StreamsGroupMember(member_id), record.value))
     elif known is not None:
-        group.members[member_id] = known._replace(
-            epoch=_NO_STREAMS_EPOCH, previous_epoch=_NO_STREAMS_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS, epochs={}
-        )
+        group.members[member_id] = known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS, epochs={})
 
 
 STREAMS_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
@@ -443,8 +442,11 @@ STREAMS_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
 }
 
 
+# ---- committed offsets
+
+
 def replay_commit(state: State, record: Record, place: Place) -> None:
-    """Take in an offset, or the tombstone of one. What a producer commits waits for the end of its transaction."""
+    """Replay an offset or its tombstone. The offset of a transaction is pending until the transaction ends."""
     group_id, key = record.key.group, (record.key.topic, record.key.partition)
     if record.value is None:
         _drop_commit(state, group_id, key)
@@ -458,7 +460,7 @@ def replay_commit(state: State, record: Record, place: Place) -> None:
 
 
 def _drop_commit(state: State, group_id: str, key: PartitionKey) -> None:
-    """A tombstone takes what is committed, and what waits for the end of any transaction."""
+    """Drop the committed and all pending offsets of a partition, as a tombstone does."""
     offsets = state.offsets.get(group_id)
     if offsets is not None and offsets.pop(key, None) is not None and not offsets:
         del state.offsets[group_id]
@@ -475,16 +477,16 @@ REPLAYS: dict[int, Replay] = {
     **SHARE_REPLAYS,
     **STREAMS_REPLAYS,
 }
-"""By record type. Types that are not here are skipped."""
+"""The functions by record type. Other types are skipped."""
 
 
 def make_state() -> State:
-    """A state of which no record is known yet."""
+    """Return a state without records."""
     return State(make_simple)
 
 
 def replay(state: State, record: Record, place: Place) -> None:
-    """Take in one record of the log."""
+    """Replay one record of the log."""
     function = REPLAYS.get(record.type)
     if function is not None:
         function(state, record, place)

@@ -1,11 +1,11 @@
 """Groups and offsets from `__consumer_offsets` on disk, and how a group reached its state. This module decodes the records.
 
-Promises: files are only read. Of several brokers' copies of a partition the newest counts, and clusters are never mixed. Whatever can be
-read of a log is shown; the rest is a fault of the file (`load_logs`) or a finding of the state, with its place. Commits are decoded only
-when they are asked for: `Fold` keeps the newest bytes of each, after a check of their sizes shows that they decode.
+Promises: files are only read. Of several brokers' copies of a partition the newest counts, and clusters are never mixed. Everything that
+can be read of a log is shown; the rest is a fault of the file (`load_logs`) or a finding of the state, with its place. Commits are decoded
+only on request: `Fold` keeps the newest bytes of each, once a check of their sizes has shown that they decode.
 
-The replay in `coordinator.replay` decides what a group is. The `timeline` modules tell from its records, in order, how it got there, as far
-as records tell."""
+The replay in `coordinator.replay` decides the state of a group. The `timeline` modules follow its records in order and explain how it got
+there, as far as records show it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from metashell.groups.decision import Record
 from metashell.groups.state import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, Committed, PartitionKey, committed_of
 
 COMMIT_TYPES: Final = (OFFSET_COMMIT, LEGACY_OFFSET_COMMIT)
-"""Records of committed offsets; type 0 is that of the oldest brokers."""
+"""The record types of committed offsets; only the oldest brokers write type 0."""
 GROUP_METADATA: Final = 2
 
 
 class UnknownTypeError(DecodeError):
-    """A record type that no release we know writes: a broker skips it too."""
+    """A record type that no known release writes. A broker skips such a record too."""
 
 
 class Decoder:
-    """Reads keys and values. An early dialect's value comes as the object of today, with what both have in common."""
+    """Reads keys and values. A value in an early dialect is returned as today's object, with the fields that both have."""
 
     def __init__(self) -> None:
         self._texts = CoordinatorTexts("offsets", show_secrets=False)
@@ -48,7 +48,7 @@ class Decoder:
         return self._in_dialect(key, value) if found is None else found
 
     def _in_dialect(self, key: bytes, value: bytes | None) -> Record:
-        """A record whose type or layout only some releases write, or which is what is wrong with it."""
+        """Read a record whose type or layout only some releases write. Errors: UnknownTypeError, DecodeError with the reason."""
         if len(key) < PREFIX_SIZE:
             raise DecodeError("the key has no type")
         type_id = int16_at(key, 0)
@@ -66,13 +66,16 @@ class Decoder:
         return Record(type_id, read_key, found if dialect is None or newest is None else _as_today(found, newest.cls), version)
 
     def committed_key(self, key: bytes) -> tuple[str, PartitionKey]:
-        """Group, topic and partition of an offset's key. Errors: DecodeError."""
+        """Return group, topic and partition of an offset's key. Errors: DecodeError."""
         assert self._commit_key is not None, "its schema is packaged"
         read = self._commit_key.reader(0)(key, PREFIX_SIZE, len(key))
         return read.group, (read.topic, read.partition)
 
     def plain_key(self, key: bytes) -> bytes:
-        """The bytes that stand for all keys that a coordinator reads as this one. Errors: DecodeError."""
+        """Return one key for all keys that a coordinator reads as this one. Errors: DecodeError.
+
+        Bytes that are not UTF-8 become U+FFFD in Java, and bytes after the last field are ignored: two keys may name the same partition.
+        """
         if is_plain_key(key):
             return key
         assert self._commit_key is not None, "its schema is packaged"
@@ -80,7 +83,7 @@ class Decoder:
         return key[:PREFIX_SIZE] + self._commit_key.write(self._commit_key.cls(group=group, topic=topic, partition=partition), 0)
 
     def committed(self, value: bytes, record_offset: int) -> Committed:
-        """The offset that a value commits. Errors: DecodeError."""
+        """Return the offset that a value commits. Errors: DecodeError."""
         assert self._commit_value is not None, "its schema is packaged"
         version = int16_at(value, 0)
         low, high = self._commit_value.versions
@@ -91,7 +94,7 @@ class Decoder:
 
 
 def _as_today(found: Any, cls: type[Any]) -> Any:
-    """An object of today's class with the fields that an early one shares with it."""
+    """Return an object of today's class with the fields that it shares with an early one."""
     made = cls()
     for name in made.__slots__:
         if hasattr(found, name):
@@ -100,7 +103,7 @@ def _as_today(found: Any, cls: type[Any]) -> Any:
 
 
 def is_plain_key(key: bytes) -> bool:
-    """Whether a commit's key has nothing but its fields, in ASCII: then no other key means the same."""
+    """Whether a commit's key is ASCII and ends with its last field. Then no other key names the same partition."""
     if not key[:-4].isascii() or len(key) < 10:
         return False
     at = 4 + (key[2] << 8 | key[3])
@@ -108,7 +111,10 @@ def is_plain_key(key: bytes) -> bool:
 
 
 def is_plain_commit(value: bytes) -> bool:
-    """Whether a value is a committed offset as today's brokers write it, to its last byte."""
+    """Whether a value has exactly the size of a committed offset of version 3, or of version 4 with at most a topic id as tagged field.
+
+    Then it decodes, since all its other fields have fixed widths. Anything else is decoded to find out.
+    """
     size = len(value)
     if size < 23 or value[0]:
         return False
@@ -125,14 +131,14 @@ _ONLY_TOPIC_ID: Final = b"\1\0\x10"
 
 
 def group_of_key(key: bytes) -> bytes:
-    """The bytes of the group id with which every key begins, as UTF-8; empty for a key that is too short."""
+    """Return the group id with which every key begins, as UTF-8; empty for a key that is too short."""
     size = int16_at(key, PREFIX_SIZE)
     raw = key[4 : 4 + size] if size > 0 else b""
     return raw if raw.isascii() else kafka_text(raw).encode()
 
 
 def shown_id(group_id: str) -> str:
-    """A group's id as it is shown: bytes of the command line that are not UTF-8 are read as a coordinator reads them."""
+    """Return a group id of the command line as a coordinator reads it: bytes that are not UTF-8 become U+FFFD."""
     try:
         group_id.encode()
     except UnicodeEncodeError:
@@ -141,13 +147,13 @@ def shown_id(group_id: str) -> str:
 
 
 def ids_meant(group_id: str) -> tuple[str, ...]:
-    """The ids that a text of the command line may mean: itself, and what a list shows as that text."""
+    """Return the ids that a text of the command line may mean: the text itself, and the id that a list shows escaped as this text."""
     meant = unescape(group_id)
     return (group_id,) if meant == group_id else (group_id, meant)
 
 
 class KeysOf:
-    """Tells the keys of a group's records."""
+    """Recognizes the keys of a group's records."""
 
     def __init__(self, group_id: str) -> None:
         self._raw = group_id.encode()
@@ -156,11 +162,11 @@ class KeysOf:
 
     @property
     def mark(self) -> bytes | None:
-        """Bytes that all these keys hold, None where keys may be written in several ways."""
+        """Bytes that all these keys contain, None if the group id may be written in several ways."""
         return None if self._may_differ else self._prefix
 
     def has(self, key: bytes) -> bool:
-        """Whether a key is of the group."""
+        """Whether a key belongs to the group."""
         return key.startswith(self._prefix, PREFIX_SIZE) or (self._may_differ and group_of_key(key) == self._raw)
 
 
@@ -168,14 +174,14 @@ _LOG = COORDINATOR_LOGS["offsets"]
 
 
 def key_bytes(record: Record) -> bytes:
-    """The key of a record as it is written."""
+    """Return the bytes of a record's key."""
     message = _LOG.key_message(record.type)
     assert message is not None, record.type
     return record.type.to_bytes(PREFIX_SIZE, "big") + message.write(record.key, message.versions[0])
 
 
 def value_bytes(record: Record) -> bytes | None:
-    """The value of a record as it is written, None for a tombstone."""
+    """Return the bytes of a record's value, None for a tombstone."""
     if record.value is None:
         return None
     message = _LOG.value_message(record.type)
@@ -184,9 +190,9 @@ def value_bytes(record: Record) -> bytes | None:
 
 
 def read_record(key: bytes, value: bytes | None) -> Record | None:
-    """The record that a key and a value hold, None for a type that is not known.
+    """Return the record in a key and a value, None for an unknown type.
 
-    Errors: DecodeError for bytes that do not fit, and for a version that is not known: a broker refuses both.
+    Errors: DecodeError for bytes that do not fit the schema and for an unknown version. A broker refuses both.
     """
     if len(key) < PREFIX_SIZE:
         raise DecodeError(f"a key of {len(key)} bytes has no type")

@@ -1,4 +1,4 @@
-"""Checks before a downgrade: what an older release or another protocol could not read; and the progress of a Kafka Streams upgrade.
+"""Checks before a downgrade: records that an older release or another protocol cannot read; and the progress of a Kafka Streams upgrade.
 
 Streams groups are checked by the versions of their members' metadata (KIP-268), or by their topology (KIP-1071)."""
 
@@ -26,7 +26,7 @@ Release = tuple[int, int]
 
 
 class DowngradeCheck(NamedTuple):
-    """One finding of a check. `result` is `ok`, `lost` (something is gone without a word), `breaks` or `refused` (it stays as it is)."""
+    """The result of one check: `ok`, `lost` (data disappears silently), `breaks`, or `refused` (the broker refuses, nothing changes)."""
 
     group_id: str
     kind: str
@@ -46,7 +46,7 @@ class DowngradeCheck(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """From which release on records are read, and what an older one does."""
+    """The first release that reads a record, and whether an older one fails (or skips the record)."""
 
     release: Release
     fails: bool
@@ -57,22 +57,23 @@ _READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
     1: ((0, (0, 9)), (2, (2, 1)), (4, (3, 0))),
     2: ((0, (0, 9)), (1, (0, 10)), (2, (2, 1)), (3, (2, 3)), (4, (3, 0))),
 }
-"""Types that every release knows -> from which version of the value on which release; an older one does not load the partition."""
+"""Types that every release knows -> versions of the value, each with its first release. An older release does not load the partition."""
 _KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
-"""From which type on which release knows it; an older one skips the records."""
+"""Record types, each with the first release that knows this type and those up to the next. An older release skips the records."""
 _VERSION_MAX: Final = {0: 4, 1: 4, 2: 4}
-"""Of types whose values have versions above 0, the newest one that any release we know reads."""
+"""The newest version that any known release reads, for types whose values have versions above 0."""
 _OLDEST: Final[Release] = (0, 8)
 _NEVER: Final[Release] = (9999, 0)
-"""No release that we know."""
+"""Stands for no known release."""
 _EXPRESSION: Final = 16
 _LATER_TYPE: Final = 24
 """Written by releases after 4.3."""
 
 
 class Census:
-    """Counts the values of each group by type and version, while a log is read: all that a broker has to read when it loads the partition,
-    and those that still say something, which no later record of their key has replaced.
+    """Counts the values of each group by type and version, while a log is read.
+
+    `counts` has all values, since a broker reads them all when it loads the partition. `live` has those that no later record replaced.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class Census:
         self._newest: dict[bytes, tuple[int, int]] = {}
 
     def takes(self, raw: RawRecord) -> bool:
-        """Count a record; none is kept."""
+        """Count a record. Returns False, so that `Fold` keeps none."""
         if raw.key is None or len(raw.key) < 4:
             return False
         type_id = int16_at(raw.key, 0)
@@ -94,7 +95,7 @@ class Census:
         return False
 
     def live(self) -> dict[bytes, Counter[tuple[int, int]]]:
-        """By group, the newest records of the keys of newer protocols."""
+        """Return by group the newest values of the newer protocols, which a broker that does not know them skips."""
         found: dict[bytes, Counter[tuple[int, int]]] = {}
         for key, types in self._newest.items():
             found.setdefault(group_of_key(key), Counter())[types] += 1
@@ -102,7 +103,7 @@ class Census:
 
 
 def release_of(text: str) -> Release:
-    """Major and minor number of a release. Errors: UsageError."""
+    """Parse major and minor number of a release. Errors: UsageError."""
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
         raise UsageError(f"option --to: {text!r} is not a release such as 3.9 or 4.0.1", text)
@@ -110,9 +111,9 @@ def release_of(text: str) -> Release:
 
 
 def downgrade_checks(loaded: LoadedLogs, census: Census, pattern: str, to: Release | None) -> list[DowngradeCheck]:
-    """The checks of all groups whose id is like the pattern, and of deleted ones whose records still lie in the log.
+    """Return the checks of all groups whose id matches the pattern, and of deleted groups whose records are still in the log.
 
-    With a release only what would break there.
+    With a release, only the checks that fail there.
     """
     checks: list[DowngradeCheck] = []
     live = census.live()
@@ -122,7 +123,7 @@ def downgrade_checks(loaded: LoadedLogs, census: Census, pattern: str, to: Relea
             continue
         found = find_group(loaded, group_id)
         kind = found[0].group.type if found else "deleted"
-        # What a broker skips matters only as far as it still says something; what it cannot read stops it anywhere.
+        # A type that the broker skips matters only for live records. A version that it cannot read stops it even in replaced records.
         counts = Counter({types: count for types, count in every.items() if _need(*types).fails}) + live.get(raw, Counter())
         has_offsets = any(one.log.fold.offset_count(one.raw) for one in found)
         checks += _of_records(group_id, kind, counts, to, is_there=bool(found), has_offsets=has_offsets)
@@ -141,7 +142,7 @@ def _of_records(
             yield DowngradeCheck(group_id, kind, "release", "ok" if is_known else "breaks", _oldest_text(needs, has_offsets))
         return
     for fails in (True, False):
-        # Of a group that is gone only what stops the whole partition matters.
+        # For a deleted group only records that stop the whole partition from loading matter.
         unread = {types: need for types, need in needs.items() if need.release > to and need.fails == fails and (fails or is_there)}
         if unread:
             newest = max(need.release for need in unread.values())
@@ -184,7 +185,7 @@ def _need(type_id: int, version: int) -> _Need:
 
 
 def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: bool) -> str:
-    """What a broker does that does not read records of these types."""
+    """Say how a broker behaves that does not read records of these types."""
     if fails:
         return "does not load this partition, and every group in it is unreachable"
     if {type_id for type_id, _ in types} == {_EXPRESSION}:
@@ -201,7 +202,7 @@ def _text(release: Release) -> str:
 
 
 _CHANGES: Final = {"classic": "consumer", "consumer": "classic", "share": "classic", "streams": "classic"}
-"""Kind of group -> the protocol that people ask about."""
+"""Kind of group -> the protocol that the check is about."""
 
 
 def _of_protocol(description: GroupDescription, *, has_offsets: bool) -> DowngradeCheck:
@@ -212,16 +213,16 @@ def _of_protocol(description: GroupDescription, *, has_offsets: bool) -> Downgra
 
 
 def _change(description: GroupDescription, to: str, keeps: str) -> tuple[str, str]:
-    """Whether and how a group changes its protocol. Source: groups.md 9.1 and 11."""
+    """Say whether and how a group changes its protocol. Source: KIP-848, Group Upgrade & Downgrade; KIP-932; KIP-1071."""
     kind = description.summary.kind
     if kind == "share":
-        return "refused", "a share group stays one until it is deleted, also when it is empty: it refuses members of other protocols"
+        return "refused", "a share group never changes its protocol, not even when it is empty: it refuses members of other protocols"
     if not description.members and description.summary.state == "Empty":
-        return "ok", f"it is empty: it becomes a {to} group when a first member joins by that protocol{keeps}"
+        return "ok", f"it is empty: it becomes a {to} group when the first member of that protocol joins{keeps}"
     if kind == "classic":
         if reasons := list(_against_upgrade(description)):
             return "refused", f"not while it has members: {'; '.join(reasons)}"
-        return "ok", f"becomes a consumer group when a first member joins by the consumer protocol{keeps}"
+        return "ok", f"becomes a consumer group when the first member of the consumer protocol joins{keeps}"
     if kind == "streams":
         return "refused", "not while it has members: stop them all first"
     modern = [member.member_id for member in description.members if member.member_type == "consumer"]
@@ -233,7 +234,7 @@ def _change(description: GroupDescription, to: str, keeps: str) -> tuple[str, st
 
 
 def _against_upgrade(description: GroupDescription) -> Iterator[str]:
-    """Why a classic group cannot become a consumer group with members in it. Source: groups.md 11.1."""
+    """Yield reasons why a classic group with members cannot be upgraded. Source: GroupMetadataManager.validateOnlineUpgrade of Kafka."""
     summary = description.summary
     if summary.protocol_type != "consumer":
         yield f"its protocol type is {summary.protocol_type or 'not known'}"
@@ -260,12 +261,12 @@ _RELEASES: Final = {
     10: "3.0 and 3.1",
     11: "3.2 and later",
 }
-"""The newest version of Streams' metadata -> the releases that write it. Source: groups.md 3.5."""
+"""The newest version of Streams' metadata -> the releases that write it. Source: KIP-268; StreamsAssignmentProtocolVersions of Kafka."""
 _ERRORS: Final = {1: "source topics are missing", 2: "version probing", 3: "the leader could not assign", 4: "a shutdown was asked for"}
 
 
 class _Versions(NamedTuple):
-    """What a member's blobs say: the version it uses, the newest it knows, and what it was assigned with; None where that is not known."""
+    """The versions in a member's blobs: the one it uses, the newest it knows, and the one of its assignment; None if not known."""
 
     used: int | None
     latest: int | None
@@ -274,7 +275,7 @@ class _Versions(NamedTuple):
 
 
 def streams_checks(loaded: LoadedLogs, pattern: str, topics: Topics) -> list[DowngradeCheck]:
-    """The checks of all groups of Streams whose id is like the pattern."""
+    """Return the checks of all groups of Kafka Streams whose id matches the pattern."""
     checks: list[DowngradeCheck] = []
     for summary in group_summaries(loaded):
         if not (fnmatchcase(summary.group_id, pattern) or summary.group_id == pattern) or summary.kind not in ("classic", "streams"):
@@ -324,7 +325,7 @@ def _release(version: int | None) -> str:
 
 
 def _progress(found: list[_Versions]) -> tuple[str, str]:
-    """What the group as a whole is doing. The leader assigns with the lowest version that a member uses."""
+    """Say how far the group's upgrade is. The leader assigns with the lowest version that any member uses (KIP-268)."""
     used = {versions.used for versions in found if versions.used is not None}
     latest = {versions.latest if versions.latest is not None else -1 for versions in found if versions.used is not None}
     if not used:
@@ -351,7 +352,7 @@ def _progress(found: list[_Versions]) -> tuple[str, str]:
 
 
 def _of_streams_group(description: GroupDescription) -> Iterator[DowngradeCheck]:
-    """Groups of the streams protocol go by the epoch of their topology."""
+    """Check a group of the streams protocol, where only the epochs of topologies matter."""
     group_id = description.summary.group_id
     epochs = {member.member_id: member.details.get("topology_epoch") for member in description.members}
     newest = max((epoch for epoch in epochs.values() if isinstance(epoch, int)), default=None)

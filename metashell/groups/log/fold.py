@@ -1,11 +1,12 @@
 """The fold of one partition's log: groups by their replay, offsets by the newest bytes of each key.
 
-Nearly all records of the log are commits, and of each partition only the newest counts. So a commit is not decoded when it is read: the
-fold keeps, by the bytes of its key, the bytes of its value where their sizes say that both decode, and decodes what is asked for. A bad
-commit is a finding, and what was committed before it stays. All else is done with care: transactions, which
-hold offsets back until a marker, tombstones, and every other type of record, which goes to the replay of `groups`. A group of which only
-commits are known has no object: it is a simple group, and there may be a million of them.
-`tests/groups/log/test_fold.py` holds this fold to the replay of every record.
+Why not replay every record: nearly all records of the log are commits, and for each partition only the newest counts. So the fold does not
+decode a commit when it reads it. It keeps the bytes of key and value if their sizes show that both decode, and decodes them on request. A
+commit that does not decode is a finding, and the one before it stays.
+
+All other records take the careful path: transactions, which hold offsets back until their marker, tombstones, and records of other types,
+which `coordinator.replay` handles. A group of which the log holds commits only is a simple group and has no object; there may be a million
+of them. `tests/groups/log/test_fold.py` compares this fold with the replay of every record.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _GROUP_AT: Final = 4
 
 
 class RawRecord(NamedTuple):
-    """A record as its bytes are. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions.
+    """A record with undecoded key and value. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions.
 
-    `after_gap`: between it and the one before it in `Fold.records` the log has lost records, by compaction or damage.
+    `after_gap`: the log has lost records before it, by compaction or damage, since the previous one in `Fold.records`.
     """
 
     offset: int
@@ -49,16 +50,16 @@ class RawRecord(NamedTuple):
 
 
 Entry = tuple[int, bytes]
-"""Where a commit lies, and its value."""
+"""The offset of a commit's record, and the bytes of its value."""
 _NOTHING: Final = (-1, b"")
 
 
 class Fold:
-    """What a log says, up to the batch that was added last.
+    """The content of a log, up to the batch that was added last.
 
-    Shape: `state` has the groups that have records of their own; `is_simple` tells of the others, and `committed` of offsets. With `wants`,
-    which gets every record, `records` are those that it takes, in order. With `mark`, bytes that all records in question hold, it does not
-    get those of whole batches without these bytes: of a million groups one is asked about.
+    Shape: `state` has the groups that have records of their own; `is_simple` recognizes the others, and `committed` returns offsets. With
+    `wants`, `records` are those for which it returns true, in order. `mark` are bytes that all wanted records contain: batches without
+    them skip `wants`, which makes it quick to look for one group among a million.
     """
 
     def __init__(
@@ -78,9 +79,9 @@ class Fold:
         self._newest: dict[bytes, Entry] = {}
         self._pending: dict[int, dict[bytes, Entry]] = {}
         self._touched: dict[bytes, int] = {}
-        """Groups of which a commit was deleted or held back -> where the last such commit lay: it made the group, if nothing else had."""
+        """Groups with a commit that was deleted or is pending -> the offset of the last such commit: that alone may have made the group."""
         self._gone: dict[bytes, int] = {}
-        """Groups that were deleted -> where."""
+        """Deleted groups -> the offset of the tombstone."""
         self._by_group: dict[bytes, list[bytes]] | None = None
         self._held_by_group: dict[bytes, list[tuple[int, bytes]]] | None = None
         self._expected_offset = 0
@@ -89,7 +90,7 @@ class Fold:
     # ---- reading
 
     def add(self, batch: RecordBatch) -> None:
-        """Take in a batch. Errors: DecodeError where its records cannot be read; what precedes the bad one is taken in."""
+        """Add a batch. Errors: DecodeError if its records cannot be read; those before the bad one are added."""
         header = batch.header
         self._by_group = self._held_by_group = None
         if header.magic == 2 and not header.attributes & _WITH_CARE and (self._wants is None or self._mark is not None):
@@ -97,7 +98,7 @@ class Fold:
             others: _Others = []
             may_pass = self._wants is None or self._passes(buf, header.base_offset, header.last_offset, header.count)
             if may_pass and _fold_usual(buf, start, header.count, header.base_offset, self._newest, others) == end:
-                self._take_others(others, header.base_timestamp, header.base_offset)
+                self._fold_others(others, header.base_timestamp, header.base_offset)
                 self._expected_offset = header.last_offset + 1
                 return
         if header.is_control:
@@ -108,7 +109,10 @@ class Fold:
             self._add_with_care(batch)
 
     def quick(self, order: OrderCheck) -> TakesFrames | None:
-        """What takes the usual frames of a log without making a batch of them; None where every record has to be looked at."""
+        """Return a function that reads frames without making batches of them, None if `wants` must see every record.
+
+        It stops at the first frame that is not a plain batch in sequence, which `add` then gets.
+        """
         if self._wants is not None and self._mark is None:
             return None
 
@@ -116,7 +120,7 @@ class Fold:
         newest, follows = self._newest, order.follows
         others: _Others = []
 
-        def take(buf: bytes, frames: list[BatchFrame], first: int) -> int:
+        def read_frames(buf: bytes, frames: list[BatchFrame], first: int) -> int:
             expected, now = order.expected_offset, order.epoch
             taken = first
             for at, size in frames[first:] if first else frames:
@@ -138,7 +142,7 @@ class Fold:
                 if others:
                     found, others[:] = others[:], ()
                     if is_usual:
-                        self._take_others(found, time_ms, base)
+                        self._fold_others(found, time_ms, base)
                 if not is_usual:
                     break
                 expected, now = base + delta + 1, epoch
@@ -149,16 +153,16 @@ class Fold:
             return taken
 
         self._by_group = self._held_by_group = None
-        return take
+        return read_frames
 
     def _passes(self, data: bytes, base_offset: int, last_offset: int, count: int) -> bool:
-        """Whether nobody wants any record of a batch, and there is no gap before or in it."""
+        """Whether no record of a batch is wanted, and there is no gap before or in it."""
         assert self._mark is not None, "without a mark every record is looked at"
         return base_offset == self._expected_offset and last_offset - base_offset + 1 == count and self._mark not in data
 
-    def _take_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
+    def _fold_others(self, others: _Others, timestamp_ms: int, batch: int) -> None:
         for offset, key, value in others:
-            self._take(RawRecord(offset, timestamp_ms, key, value, batch))
+            self._fold_record(RawRecord(offset, timestamp_ms, key, value, batch))
 
     def _add_with_care(self, batch: RecordBatch) -> None:
         header = batch.header
@@ -171,12 +175,12 @@ class Fold:
                 if self._wants(raw):
                     self.records.append(raw._replace(after_gap=self._has_gap))
                     self._has_gap = False
-            self._take(raw)
+            self._fold_record(raw)
         self._has_gap |= self._expected_offset <= header.last_offset
         self._expected_offset = header.last_offset + 1
 
     def _end_transaction(self, batch: RecordBatch) -> None:
-        """Of commits that were held back, one that lies behind the newest is the newest now."""
+        """Commit or drop a producer's pending offsets. Of two commits for a partition the one with the later record stays."""
         for record in batch.records(self._max_decompressed):
             kind = control_type(record.key)
             if kind not in (ABORT, COMMIT):
@@ -190,12 +194,12 @@ class Fold:
 
     # ---- single records
 
-    def _take(self, raw: RawRecord) -> None:
+    def _fold_record(self, raw: RawRecord) -> None:
         key = raw.key or b""
         type_id = int16_at(key, 0) if len(key) > 1 else -1
         if type_id in COMMIT_TYPES:
             try:
-                self._take_commit(self._decoder.plain_key(_COMMIT_PREFIX + key[2:]), raw)
+                self._fold_commit(self._decoder.plain_key(_COMMIT_PREFIX + key[2:]), raw)
             except DecodeError as error:
                 self._find("BAD_RECORD", key, str(error), raw)
             return
@@ -212,14 +216,14 @@ class Fold:
             return
         count = len(self.state.groups)
         replay(self.state, record, Place(raw.offset, raw.timestamp_ms, raw.producer_id))
-        # Of a simple group there is no object that a tombstone could take away.
+        # A simple group has no object, so its tombstone does not change the number of groups.
         if len(self.state.groups) < count or (
             type_id == GROUP_METADATA and record.value is None and record.key.group not in self.state.groups
         ):
             self._gone[group_of_key(key)] = raw.offset
 
-    def _take_commit(self, key: bytes, raw: RawRecord) -> None:
-        """Errors: DecodeError, and what was committed before stays."""
+    def _fold_commit(self, key: bytes, raw: RawRecord) -> None:
+        """Errors: DecodeError; the commit before it stays."""
         value = raw.value
         if value is None:
             self._forget(key, raw.offset)
@@ -233,7 +237,7 @@ class Fold:
             self._newest[key] = (raw.offset, value)
 
     def _forget(self, key: bytes, before: int) -> None:
-        """Delete what was committed before an offset: the quick loop may have read further in the batch."""
+        """Delete the commits for a key before an offset, and only those: the quick loop may have read later ones of the same batch."""
         for entries in (self._newest, *self._pending.values()):
             known = entries.get(key)
             if known is not None and known[0] < before:
@@ -252,19 +256,19 @@ class Fold:
     # ---- what is there
 
     def offset_counts(self) -> Counter[bytes]:
-        """How many partitions each group has committed, by the bytes of its id."""
+        """Count the committed partitions of each group, by the bytes of its id."""
         return Counter({group: len(keys) for group, keys in self._keys_by_group().items()})
 
     def offset_count(self, group: bytes) -> int:
-        """How many partitions one group has committed."""
+        """Count the committed partitions of one group."""
         return len(self._keys_by_group().get(group, ()))
 
     def pending_count(self, group: bytes) -> int:
-        """How many partitions of one group are held back by open transactions."""
+        """Count the partitions of one group with offsets that open transactions hold back."""
         return len(self._held().get(group, ()))
 
     def pending_counts(self) -> Counter[bytes]:
-        """How many partitions of each group are held back by open transactions."""
+        """Count them for each group."""
         return Counter({group: len(held) for group, held in self._held().items()})
 
     @property
@@ -273,7 +277,7 @@ class Fold:
         return any(self._pending.values())
 
     def is_simple(self, group: bytes) -> bool:
-        """Whether commits made this group, and nothing has deleted it since: it never had members, as far as the log says."""
+        """Whether commits made this group and nothing has deleted it since. As far as the log shows, it never had members."""
         if not self._gone:
             return group in self._keys_by_group() or group in self._touched
         gone = self._gone.get(group, -1)
@@ -282,26 +286,26 @@ class Fold:
         return any(self._newest[key][0] > gone for key in self._keys_by_group().get(group, ()))
 
     def groups(self) -> Iterator[bytes]:
-        """The ids of groups that commits were made for, whether they are there or not."""
+        """Yield the ids of all groups with commits, deleted ones too."""
         yield from dict.fromkeys((*self._keys_by_group(), *self._touched))
 
     def committed(self, group: bytes) -> Iterator[tuple[PartitionKey, Committed]]:
-        """The offsets of a group in the order in which they were first committed."""
+        """Yield the offsets of a group in the order in which they were first committed."""
         for key in self._keys_by_group().get(group, ()):
             yield self._decoded(key, self._newest[key])
 
     def pending(self, group: bytes) -> Iterator[tuple[int, PartitionKey, Committed]]:
-        """The offsets of a group that open transactions hold back, with the producer's id."""
+        """Yield the offsets of a group that open transactions hold back, with the producer's id."""
         for producer_id, key in self._held().get(group, ()):
             yield producer_id, *self._decoded(key, self._pending[producer_id][key])
 
     def _decoded(self, key: bytes, entry: Entry) -> tuple[PartitionKey, Committed]:
-        """What did not decode was not taken."""
+        """Decode an entry. This cannot fail: an entry that does not decode was never stored."""
         offset, value = entry
         return self._decoder.committed_key(key)[1], self._decoder.committed(value, offset)
 
     def _held(self) -> dict[bytes, list[tuple[int, bytes]]]:
-        """What open transactions hold back, by group: producers and keys."""
+        """Return producers and keys of pending offsets, by group."""
         if self._held_by_group is None:
             found: dict[bytes, list[tuple[int, bytes]]] = {}
             for producer_id, held in self._pending.items():
@@ -329,15 +333,15 @@ class Fold:
 _WITH_CARE: Final = TRANSACTIONAL | CONTROL | LOG_APPEND_TIME
 _WITH_MORE_CARE: Final = _WITH_CARE | CODEC_MASK
 unpack_some: Final = Struct(">q4xibIhiq22xi").unpack_from
-"""Of a batch's header: base offset, epoch, magic, CRC, attributes, last offset delta, base timestamp and count."""
+"""Reads of a batch's header: base offset, epoch, magic, CRC, attributes, last offset delta, base timestamp and count."""
 _Others = list[tuple[int, bytes, bytes | None]]
 
 
 def _fold_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[bytes, Entry], others: _Others) -> int:
-    """Read `count` records from index `at` on: commits go into `newest`, all else to `others`; the index after the last, or -1.
+    """Read `count` records from index `at` on: commits into `newest`, all others into `others`. Returns the index after the last, or -1.
 
-    It takes records without headers, of the batch's timestamp, with sizes below 16384; anything else makes it give up, and the same
-    records are read again with every check. What it has taken by then is taken once more, which changes nothing.
+    It reads records without headers, with the batch's timestamp and sizes below 16384. For anything else it gives up, and the careful path
+    reads the batch again from its start. The commits that it has stored by then are stored once more, which changes nothing.
     """
     try:
         for _ in range(count):
@@ -393,7 +397,7 @@ def _fold_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[
             if at != end - 1 or buf[at]:
                 return _GAVE_UP
             at = end
-            # `is_plain_key` and `is_plain_commit`, written out.
+            # `is_plain_key` and `is_plain_commit`, inlined for speed.
             group_end = 4 + (key[2] << 8 | key[3])
             if (
                 value is not None

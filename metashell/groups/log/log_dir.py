@@ -1,10 +1,15 @@
 """Log directories: the copies of each partition of `__consumer_offsets`, merged; topics and their end offsets.
 
-A copy may be behind, compacted further, or hold an uncommitted tail of an old leader. The newest copy is the one with the newest leader
-epoch at its end, and of these the longest. It alone decides the state, since compaction removed from it only what was replaced or deleted.
-The others hold more of the past: for the timeline of a group all copies are merged. Where they overlap, the batch of the newest leader
-epoch counts; of one epoch the one with most records, which is the least compacted. Batches that contradict the leader epochs of the newest
-copy were truncated by their broker, and are skipped."""
+A copy may be behind, compacted further, or end with batches of an old leader that were never committed. The newest copy is the one whose
+last batch has the newest leader epoch; of several, the longest.
+
+The newest copy alone decides the state, since compaction removed from it only records that were replaced or deleted. Why the copies are
+not simply merged: broker 1 has compacted away both a commit and the tombstone after it, broker 2 was down for a month and still has the
+commit only. A merge would bring the commit back.
+
+The timeline of a group does merge all copies, because older ones hold more of the past. Where they overlap, the batch with the newest
+leader epoch counts; within an epoch, the one with most records, which is the least compacted. Batches that contradict the leader epochs of
+the newest copy are skipped: their broker truncates them when it follows the leader again."""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ LogCopy = tuple[InputFile, ...]
 
 
 class PartitionLog(NamedTuple):
-    """One partition's log. `partition` is None where no directory says it; `copies` are those of several brokers."""
+    """One partition's log. `partition` is None if no directory name gives it; `copies` are those of several brokers."""
 
     partition: int | None
     cluster_id: str
@@ -38,21 +43,21 @@ class PartitionLog(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people know it by."""
+        """The name for messages: the partition, or else the first file."""
         return f"partition {self.partition}" if self.partition is not None else self.copies[0][0].path
 
     def file_of(self, offset: int) -> str:
-        """The file of the newest copy in which a record lies, by the offsets that its segments begin with."""
+        """Return the file of the newest copy that holds an offset, by the base offsets of its segments."""
         begun = [file.path for file in self.copies[0] if (_first_offset(file.path) or 0) <= offset]
         return begun[-1] if begun else self.copies[0][0].path
 
 
 def find_group_logs(paths: Sequence[str], notes: list[str] | None = None, faults: list[SourceFault] | None = None) -> list[PartitionLog]:
-    """The logs at some paths, by partition; files that were named belong together by their directory.
+    """Find the logs at some paths, by partition. Named files of one directory are one log.
 
-    A folder that has logs, but not this one, is passed over and told in `notes` if another path has it: controllers have none. So is a
-    path that is not there, may not be read or has no log at all, which is one of `faults`.
-    Errors: UsageError where no path has such a log, for logs of two clusters, and where no batch was ever written.
+    A folder that has other logs only, such as a controller's, is skipped with a line in `notes` if another path has a group log. A path
+    that does not exist, cannot be read or has no log at all is skipped too, and added to `faults`.
+    Errors: UsageError if no path has a group log, if the logs belong to two clusters, and if no log has a batch.
     """
     without: list[UsageError] = []
     unusable: list[PathError] = []
@@ -81,7 +86,9 @@ def find_group_logs(paths: Sequence[str], notes: list[str] | None = None, faults
         raise empty_logs_fault(" ".join(paths), [OFFSETS])
     cluster_id = next(iter(clusters), "")
     logs = [
-        PartitionLog(partition, cluster_id, tuple(tuple(sorted(files, key=_order)) for files in copies.values()))
+        PartitionLog(
+            partition, cluster_id, tuple(tuple(sorted(files, key=lambda file: os.path.basename(file.path))) for files in copies.values())
+        )
         for (partition, _), copies in found.items()
     ]
     return sorted(logs, key=lambda log: (log.partition is None, log.partition or 0))
@@ -98,7 +105,7 @@ def _places_of_path(named: str, unusable: list[PathError]) -> list[str]:
 def _usable_files_of(
     path: str, without: list[UsageError], unusable: list[PathError], notes: list[str] | None
 ) -> Iterator[tuple[str, InputFile, bool]]:
-    """One dead disk of three brokers does not hide the other two."""
+    """Find the segments of a path. An unreadable path is added to `unusable`: one dead disk of three brokers does not hide the others."""
     try:
         yield from _files_of(path, without, notes)
     except PathError as error:
@@ -106,7 +113,7 @@ def _usable_files_of(
 
 
 def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> Iterator[tuple[str, InputFile, bool]]:
-    """The segments that a path stands for: directory, file, and whether it has batches as far as was looked."""
+    """Yield the segments at a path: directory, file, and whether it has batches (a named file is assumed to have some)."""
     if path == "-" or not os.path.isdir(path):
         file = named_file(path)
         if file.log not in (None, OFFSETS):
@@ -117,7 +124,7 @@ def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> 
     kinds: list[LogKind | None] = []
     try:
         for log in find_logs(path):
-            if is_marked(os.path.basename(log.directory)) and not _is_same(log.directory, path):
+            if is_marked(os.path.basename(log.directory)) and os.path.abspath(log.directory) != os.path.abspath(path):
                 if log.kind == OFFSETS and notes is not None:
                     notes.append(
                         f"{log.directory}: a broker deletes or moves it, or does not own it; it is read only where it is named itself"
@@ -135,12 +142,8 @@ def _files_of(path: str, without: list[UsageError], notes: list[str] | None) -> 
         without.append(no_log_fault(path, kinds, (OFFSETS,)))
 
 
-def _is_same(directory: str, path: str) -> bool:
-    return os.path.abspath(directory) == os.path.abspath(path)
-
-
 def _known_cluster(cluster_id: str) -> str:
-    """The id of a cluster; empty where a folder stands for one, because no meta.properties says it."""
+    """Return a cluster id; empty if it is the name of a folder, which stands in for the id where there is no meta.properties."""
     return "" if os.sep in cluster_id or cluster_id in ("", ".", "..") or os.path.isdir(cluster_id) else cluster_id
 
 
@@ -150,20 +153,16 @@ def _partition_of(directory: str) -> int | None:
 
 
 def _first_offset(path: str) -> int | None:
-    """The offset that a segment begins with, by its name; None for a file of another name."""
+    """Return the base offset in a segment's name, None for a file of another name."""
     stem = os.path.basename(path).partition(".")[0]
     return int(stem) if stem.isascii() and stem.isdigit() else None
-
-
-def _order(file: InputFile) -> str:
-    return os.path.basename(file.path)
 
 
 MergedItem = RecordBatch | SourceFault
 
 
 def merge_batches(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrames | None] | None = None) -> Iterator[MergedItem]:
-    """The batches of a log, and what is wrong between them, without those that `quick` takes where there is one copy only."""
+    """Yield the batches of a log and the faults between them. With one copy only, `quick` may consume batches, which are not yielded."""
     if len(log.copies) == 1:
         return _of_copy(log.copies[0], quick)
     copies = put_newest_first(log).copies
@@ -172,14 +171,14 @@ def merge_batches(log: PartitionLog, quick: Callable[[OrderCheck], TakesFrames |
 
 
 def put_newest_first(log: PartitionLog) -> PartitionLog:
-    """The log with its newest copy as the first one."""
+    """Return the log with its newest copy first."""
     if len(log.copies) == 1:
         return log
     return log._replace(copies=tuple(sorted(log.copies, key=_standing, reverse=True)))
 
 
 def _standing(copy: LogCopy) -> tuple[int, int, int]:
-    """Leader epoch and offset at the end of a copy, and how much of it there is."""
+    """Return leader epoch and end offset of a copy, and its size, as a key to compare copies by."""
     for file in reversed(copy):
         if (header := read_last_header(file.path)) is not None:
             return header.leader_epoch, header.last_offset + 1, sum(map(_size, copy))
@@ -194,7 +193,7 @@ def _size(file: InputFile) -> int:
 
 
 def _epochs_of(copy: LogCopy) -> list[EpochEntry]:
-    """What a copy's broker knows of leader epochs and where they began; nothing where its file is not there or not whole."""
+    """Return the leader epochs in a copy's leader-epoch-checkpoint; empty if the file is missing or damaged."""
     try:
         return sorted(read_leader_epochs(os.path.join(os.path.dirname(copy[0].path), LEADER_EPOCH_CHECKPOINT)), key=_start)
     except (OSError, LogCorruptError):
@@ -206,7 +205,7 @@ def _start(entry: EpochEntry) -> int:
 
 
 def _agreeing(items: Iterator[MergedItem], epochs: list[EpochEntry]) -> Iterator[MergedItem]:
-    """Without batches at offsets that were written in another epoch, as far as that is known."""
+    """Drop batches whose leader epoch is not the one that `epochs` give for their offset."""
     for item in items:
         if isinstance(item, RecordBatch):
             index = bisect_right(epochs, item.header.base_offset, key=_start) - 1
@@ -222,7 +221,7 @@ def _of_copy(copy: LogCopy, quick: Callable[[OrderCheck], TakesFrames | None] | 
         try:
             opened = open_file(file.path)
         except UsageError as error:
-            # A broker that runs may have compacted it away since, and what it may not read is no reason to hide the rest.
+            # A running broker may have compacted the file away since it was listed, and one unreadable file does not hide the others.
             yield SourceFault(file.path, -1, -1, str(error).removeprefix(f"{file.path}: "))
             continue
         with opened:
@@ -237,13 +236,13 @@ def _of_copy(copy: LogCopy, quick: Callable[[OrderCheck], TakesFrames | None] | 
 
 
 def _merged(copies: list[Iterator[MergedItem]]) -> Iterator[MergedItem]:
-    """Of the batches at hand, one of each copy, the one that begins first is next; what it covers is passed over in the others."""
+    """Merge the copies by offset. The next batch of any copy that begins first is yielded; the others skip what it covers."""
     heads: list[RecordBatch | None] = [None] * len(copies)
     end, epoch = -1, -1
     while True:
         for number, copy in enumerate(copies):
             head = heads[number]
-            # Also what an old leader wrote behind the end of the others: a newer one has written since.
+            # A lower epoch after a higher one is the tail of an old leader: the newer leader's batches replaced it.
             while head is None or head.header.last_offset < end or head.header.leader_epoch < epoch:
                 item = next(copy, None)
                 if item is None:
@@ -266,7 +265,7 @@ def _merged(copies: list[Iterator[MergedItem]]) -> Iterator[MergedItem]:
 
 
 def read_last_header(path: str) -> BatchHeader | None:
-    """The header of the last good batch of a segment; None where there is none to read. An offset index beside it says where to look."""
+    """Return the header of a segment's last good batch, None if there is none. An offset index beside the segment saves reading it all."""
     found = None
     parsed = parse_name(os.path.basename(path))
     index = f"{path.removesuffix('.log')}.index"
@@ -285,7 +284,7 @@ def read_last_header(path: str) -> BatchHeader | None:
 
 
 def end_offsets(paths: Iterable[str]) -> dict[tuple[str, int], int]:
-    """Where the logs end that lie in the log directories of some paths, by topic and partition.
+    """Return the end offsets of all logs in the log directories of some paths, by topic and partition.
 
     Of several copies the longest counts. Only the end of each is read. A partition's directory, or a file in it, stands for the log
     directory around it.
@@ -298,7 +297,7 @@ def end_offsets(paths: Iterable[str]) -> dict[tuple[str, int], int]:
 
 
 def topic_names(paths: Iterable[str]) -> dict[bytes, str]:
-    """The names of the topics of which partitions lie in the log directories of some paths, by id: each directory says its topic's id."""
+    """Return the names of topics by id, from the partition.metadata files in the log directories of some paths."""
     found: dict[bytes, str] = {}
     topics: set[str] = set()
     for (topic, _), folder, names in _partitions(paths):
@@ -309,7 +308,7 @@ def topic_names(paths: Iterable[str]) -> dict[bytes, str]:
 
 
 def topic_ids(paths: Iterable[str]) -> dict[str, set[bytes]]:
-    """The ids that the directories of each topic's partitions say; a topic of which none says one has no entry."""
+    """Return the ids of each topic, from the same files. A topic without such a file has no entry."""
     found: dict[str, set[bytes]] = {}
     for (topic, _), folder, names in _partitions(paths):
         if PARTITION_METADATA in names and (id := _topic_id(os.path.join(folder, PARTITION_METADATA))) is not None:
@@ -318,14 +317,14 @@ def topic_ids(paths: Iterable[str]) -> dict[str, set[bytes]]:
 
 
 def metadata_directories(paths: Iterable[str]) -> Iterator[str]:
-    """The metadata directories in the log directories of some paths."""
+    """Yield the directories of the metadata log in the log directories of some paths."""
     for (topic, _), folder, _ in _partitions(paths):
         if TOPICS.get(topic) == METADATA:
             yield folder
 
 
 def _partitions(paths: Iterable[str]) -> Iterator[tuple[tuple[str, int], str, list[str]]]:
-    """The partitions in the log directories of some paths: topic and number, directory, and the names of its files."""
+    """Yield the partitions in the log directories of some paths: topic and number, directory, and the names of its files."""
     for top in dict.fromkeys(_log_directory(place) for path in paths if path != "-" for place in _places_of(path)):
         for folder, below, names in os.walk(top):
             below.sort()
@@ -339,11 +338,11 @@ def _places_of(path: str) -> list[str]:
     try:
         return paths_of(path)
     except UsageError:
-        return []  # whoever reads the logs of groups says so
+        return []  # `find_group_logs` reports it
 
 
 def _topic_id(path: str) -> bytes | None:
-    """The id in a partition.metadata, None where it says none."""
+    """Return the topic id in a partition.metadata, None if it has none."""
     try:
         lines = read_text_file(path).decode("ascii", "replace").splitlines()
         text = next(line.partition(":")[2].strip() for line in lines if line.startswith("topic_id:"))
@@ -358,7 +357,7 @@ def _log_directory(path: str) -> str:
 
 
 def _end_offset(folder: str, names: list[str]) -> int | None:
-    """The offset after the last good batch of a log's last segment; None where there is none to read."""
+    """Return the offset after the last good batch of a log, None if it has no segment."""
     segments = listing_of(names).segments
     if not segments:
         return None

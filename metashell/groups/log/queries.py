@@ -1,4 +1,4 @@
-"""Loads the logs of groups, and answers an operator's queries: which groups there are, one in full, its offsets, and those that expire."""
+"""Loads group logs and answers queries: the list of groups, one group in full, its offsets, and the offsets that expire."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EndOffsets = Mapping[tuple[str, int], int]
 
 
 def group_summaries(loaded: LoadedLogs) -> list[GroupSummary]:
-    """The groups of all logs by id."""
+    """Return the groups of all logs, sorted by id."""
     found = [summary for log in loaded.logs for summary in _of_log(log)]
     found.sort(key=lambda summary: summary.group_id)
     return found
@@ -53,7 +53,7 @@ def _of_log(log: LoadedLog) -> Iterator[GroupSummary]:
 
 
 def _simple(group_id: str, offsets: int, pending: int, partition: int | None, findings: int) -> GroupSummary:
-    """A group of which nothing but commits is known. There may be a million of them, so none is asked how it sees itself."""
+    """Return the row of a group with commits only. There may be a million of them, so no group object is made."""
     return GroupSummary(
         group_id=group_id,
         kind="classic",
@@ -75,7 +75,7 @@ def _by_text(counts: Counter[bytes]) -> dict[str, int]:
 
 
 class FoundGroup(NamedTuple):
-    """A group in one of the logs. `raw` are the bytes of its id."""
+    """A group and its log. `raw` are the bytes of its id."""
 
     log: LoadedLog
     group: Group
@@ -83,7 +83,7 @@ class FoundGroup(NamedTuple):
 
 
 def find_group(loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
-    """Where a group is: in one log, or in several where the number of partitions was changed."""
+    """Find a group: in one log, or in several if the number of partitions of `__consumer_offsets` was changed."""
     raw = group_id.encode()
     found = []
     for log in loaded.logs:
@@ -97,7 +97,7 @@ def find_group(loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
 
 
 def describe_found_group(found: FoundGroup, topics: Topics) -> GroupDescription:
-    """The group with its members; findings are those of its log that name it."""
+    """Return the group with its members, and the findings of its log that name it."""
     fold = found.log.fold
     description = found.group.description(topics)
     texts = tuple(finding_text(finding) for finding in fold.state.findings if finding.group_id == found.group.group_id)
@@ -112,12 +112,12 @@ def describe_found_group(found: FoundGroup, topics: Topics) -> GroupDescription:
 
 
 def finding_text(finding: Finding) -> str:
-    """What is wrong with a log, with its place."""
+    """Return the line for a finding, with its place."""
     return f"offset {finding.place.offset}: {finding.kind}: {finding.text}"
 
 
 def offset_rows(found: FoundGroup, topics: Topics, ends: EndOffsets) -> list[OffsetRow]:
-    """The group's offsets by topic and partition, those that open transactions hold back after those that count."""
+    """Return the group's offsets by topic and partition; a pending offset follows the committed one of its partition."""
     fold, group_id = found.log.fold, found.group.group_id
     owners = _owners(found.group.description(topics))
 
@@ -153,7 +153,7 @@ def _owners(description: GroupDescription) -> dict[tuple[str, int], MemberDescri
 
 
 class Expiring(NamedTuple):
-    """An offset that expires, and when, if its group stays as it is."""
+    """An offset, and when it expires if its group stays as it is."""
 
     group_id: str
     kind: str
@@ -163,14 +163,14 @@ class Expiring(NamedTuple):
 
 
 def expiring_offsets(loaded: LoadedLogs, until_ms: int, retention_ms: int, looked: Callable[[int], None] | None = None) -> list[Expiring]:
-    """The offsets that expire until a time, the first ones first; those that open transactions hold back do not.
+    """Return the offsets that expire until a time, the earliest first. An offset with a pending one for its partition does not expire.
 
-    `looked` gets now and then how many groups of a log were looked at.
+    `looked` is called now and then with the number of groups of a log seen so far.
     """
     found = []
     for log in loaded.logs:
         fold = log.fold
-        # Simple groups are alike: a million of them needs no million of objects.
+        # All simple groups are alike, so one object serves for a million of them.
         simple = fold.state.make_simple("")
         for number, raw in enumerate(list(fold.groups())):
             if looked is not None and not number % _LOOKED_EVERY:
@@ -197,17 +197,17 @@ FAULTS_MAX = 100
 
 
 class LoadedLog(NamedTuple):
-    """A partition's log and what it says."""
+    """A partition's log and its fold."""
 
     log: PartitionLog
     fold: Fold
 
 
 class LoadedLogs:
-    """All logs that were named.
+    """All logs at the named paths.
 
-    Shape: `faults` are places that could not be used, torn tails among them: the first `FAULTS_MAX`. `fault_count` counts them all, but not
-    the torn tails. `notes` are about paths that were passed over.
+    Shape: `faults` are the first `FAULTS_MAX` places that could not be read, torn tails included. `fault_count` counts all except torn
+    tails. `notes` are lines about skipped paths.
     """
 
     def __init__(self) -> None:
@@ -217,7 +217,7 @@ class LoadedLogs:
         self.notes: list[str] = []
 
     def add_fault(self, fault: SourceFault) -> None:
-        """Note a fault: of very many only the first are kept."""
+        """Note a fault. Only the first `FAULTS_MAX` are kept."""
         if not fault.is_tail:
             self.fault_count += 1
         if len(self.faults) < FAULTS_MAX:
@@ -233,10 +233,10 @@ def load_logs(
     has_past: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> LoadedLogs:
-    """Read the logs at some paths; `wants` and `mark` as in `Fold`. `progress` gets the bytes that were read and those that there are.
+    """Read the logs at some paths; `wants` and `mark` as in `Fold`. `progress` is called with the bytes read so far and the total.
 
-    Of several copies the newest one counts; with `has_past`, and where the newest one is damaged, they are merged.
-    Errors: UsageError for a path without such a log.
+    Of several copies the newest one counts. They are merged with `has_past`, and if the newest one is damaged.
+    Errors: UsageError if no path has a group log.
     """
     loaded = LoadedLogs()
     reader = _Reader(loaded, wants, mark, max_decompressed, has_past=has_past)
@@ -252,7 +252,7 @@ def load_logs(
 
 
 class _Meter:
-    """Counts bytes."""
+    """Counts the bytes that were read, for `progress`."""
 
     def __init__(self, logs: Sequence[PartitionLog], progress: Callable[[int, int], None] | None, *, has_past: bool) -> None:
         self._progress = progress
@@ -261,7 +261,7 @@ class _Meter:
         self._all = sum(_size_of(file.path) for copy in copies for file in copy)
 
     def add(self, size: int) -> None:
-        """Say that some more bytes were read."""
+        """Report that some more bytes were read."""
         if self._progress is not None:
             self._done += size
             self._progress(self._done, max(self._all, self._done))
@@ -287,10 +287,10 @@ class _Reader:
         self._decoder = Decoder()
 
     def fold_of(self, log: PartitionLog) -> Fold:
-        """The fold of a log whose newest copy is the first one."""
+        """Fold a log whose newest copy is the first one."""
         is_merged = self._has_past or len(log.copies) == 1
         fold, faults = self._read(log if is_merged else log._replace(copies=log.copies[:1]))
-        # What wants records has had them: it gets none twice.
+        # A second reading would hand every record to `wants` twice.
         if not is_merged and self._wants is None and not all(fault.is_tail for fault in faults):
             text = "its newest copy is damaged; older ones fill in what it lacks, and may bring back what was deleted since"
             self._loaded.notes.append(f"{log.name}: {text}")

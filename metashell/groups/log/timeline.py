@@ -1,8 +1,8 @@
 """The timeline of one group from the records of its log, and the parts of it that classic groups and commits give.
 
-Each record of a classic group is a whole generation, written when its members have their assignments. Records tell what was decided and
-never why: a member that left and one whose session ended leave the same records. Texts say so instead of guessing, and show what follows
-from several records, such as a member that was removed after its time to revoke was over."""
+Each record of a classic group is a whole generation, written when its members have their assignments. Records have the decision and never
+its reason: a member that left and one whose session ended leave the same records. Texts say so and do not guess. They do show what follows
+from several records together, such as a member that was removed because its rebalance timeout was over."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from metashell.groups.view import parts_of, parts_text
 
 
 def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topics, decoder: Decoder) -> Timeline:
-    """The events and rebalances of a group. What does not decode is an event too. Shape: the records are in the order of the log."""
-    story = Timeline(group_id)
-    teller = _TimelineBuilder(story, topics)
+    """Return the events and rebalances of a group. A record that does not decode is an event too. Shape: records in log order."""
+    timeline = Timeline(group_id)
+    builder = _TimelineBuilder(timeline, topics)
     for _, batch in groupby(raw_records, key=lambda raw: raw.batch):
         decoded: list[tuple[Record, RawRecord]] = []
         for raw in batch:
-            story.ended = Moment(raw.offset, raw.timestamp_ms)
+            timeline.ended = Moment(raw.offset, raw.timestamp_ms)
             try:
                 decoded.append((decoder.record(raw.key, raw.value), raw))
             except UnknownTypeError as error:
-                story.events.append(TimelineEvent(moment=story.ended, kind="unknown", text=str(error)))
+                timeline.events.append(TimelineEvent(moment=timeline.ended, kind="unknown", text=str(error)))
             except DecodeError as error:
-                story.events.append(TimelineEvent(moment=story.ended, kind="unreadable", text=str(error)))
-        teller.tell(decoded)
-    teller.end()
-    return story
+                timeline.events.append(TimelineEvent(moment=timeline.ended, kind="unreadable", text=str(error)))
+        builder.add(decoded)
+    builder.end()
+    return timeline
 
 
 class _TimelineBuilder:
-    def __init__(self, story: Timeline, topics: Topics) -> None:
-        self.story = story
-        self.classic = ClassicTimelineBuilder(story)
-        self.modern = ModernTimelineBuilder(story, topics)
-        self.commits = CommitTimelineBuilder(story)
+    def __init__(self, timeline: Timeline, topics: Topics) -> None:
+        self.timeline = timeline
+        self.classic = ClassicTimelineBuilder(timeline)
+        self.modern = ModernTimelineBuilder(timeline, topics)
+        self.commits = CommitTimelineBuilder(timeline)
 
-    def tell(self, batch: list[tuple[Record, RawRecord]]) -> None:
+    def add(self, batch: list[tuple[Record, RawRecord]]) -> None:
         values = [record.value for record, _ in batch if record.type == GROUP_METADATA and record.value is not None]
         kinds = {ROLES[record.type][0] for record, _ in batch if record.type in ROLES and record.value is not None}
         is_ended = any(record.type in ROLES and ROLES[record.type][1] == "group" and record.value is None for record, _ in batch)
@@ -65,7 +65,7 @@ class _TimelineBuilder:
                 if record.value is None:
                     removed.append((record, raw))
                 else:
-                    self.commits.tell(record, moment, is_held_back=raw.producer_id >= 0)
+                    self.commits.add(record, moment, is_held_back=raw.producer_id >= 0)
             elif record.type == GROUP_METADATA and record.value is None:
                 if kinds:
                     kind = sorted(kinds)[0]
@@ -73,9 +73,9 @@ class _TimelineBuilder:
                 else:
                     self.classic.end(moment)
             elif record.type == GROUP_METADATA:
-                self.classic.tell(record.value, moment, self.modern.causes_of_downgrade(moment) if is_ended and kept else ())
+                self.classic.add(record.value, moment, self.modern.causes_of_downgrade(moment) if is_ended and kept else ())
             elif record.type in ROLES:
-                self.modern.tell(record, moment)
+                self.modern.add(record, moment)
         if removed:
             first = Moment(removed[0][1].offset, removed[0][1].timestamp_ms)
             self.commits.removed([(record.key.topic, record.key.partition) for record, _ in removed], first)
@@ -90,7 +90,7 @@ _COOPERATIVE = "cooperative"
 
 
 class _Member(NamedTuple):
-    """`topics` and `assigned` are None where their blob does not decode, or is of a protocol that we do not read."""
+    """A member of a generation. `topics` and `assigned` are None if their blob does not decode, or is of a protocol that we do not read."""
 
     instance_id: str | None
     client: str
@@ -107,17 +107,17 @@ class _Generation(NamedTuple):
 
 
 class ClassicTimelineBuilder:
-    """Takes the values of type 2 in order, and adds what they say to a story."""
+    """Adds to a timeline what the values of type 2 (GroupMetadataValue) show. It gets them in order."""
 
-    def __init__(self, story: Timeline) -> None:
-        self._story = story
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._before: _Generation | None = None
         self._freed: frozenset[Partition] | None = None
-        """What cooperative members gave up in the last generation, for nobody to have in it; None where that is not known."""
+        """Partitions without an owner in the last generation because cooperative members gave them up; None if not known."""
         self._owners: dict[Partition, str] = {}
-        """Who had each partition last, while the group was not empty."""
+        """The last owner of each partition since the group was last empty."""
         self.has_gap = False
-        """Whether the log has lost records since the generation before."""
+        """Whether the log has lost records since the previous generation."""
 
     def end(
         self,
@@ -126,20 +126,20 @@ class ClassicTimelineBuilder:
         kind: str = "deleted",
         text: str = "the group was deleted: by DeleteGroups, or since it was empty and its offsets expired",
     ) -> None:
-        """The group's tombstone, or what follows from what else lies in its batch."""
+        """Add the end of the group: its tombstone, or the text of what else the batch with the tombstone shows."""
         if self._before is not None:
-            self._story.events.append(TimelineEvent(moment=moment, kind=kind, text=text, epoch=self._before.number))
+            self._timeline.events.append(TimelineEvent(moment=moment, kind=kind, text=text, epoch=self._before.number))
         self._before = None
         self._freed = None
         self._owners.clear()
 
     @property
     def member_ids(self) -> frozenset[str]:
-        """The members of the generation that was told last."""
+        """The members of the last generation."""
         return frozenset(()) if self._before is None else frozenset(self._before.members)
 
-    def tell(self, value: Any, moment: Moment, causes: tuple[Cause, ...] = ()) -> None:
-        """Add what a value says, compared with the one before; `causes` are known for a group that was one of another kind."""
+    def add(self, value: Any, moment: Moment, causes: tuple[Cause, ...] = ()) -> None:
+        """Add what a value shows, compared with the previous one; `causes` are known for a group that was of another kind before."""
         now = _generation(value)
         before, self._before = self._before, now
         if before is None:
@@ -155,13 +155,13 @@ class ClassicTimelineBuilder:
         self.has_gap = False
 
     def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
-        self._take_owners(now)
+        self._count_moved(now)
         if causes:
-            self._add(now, value, moment, causes, moved=0)
+            self._add_rebalance(now, value, moment, causes, moved=0)
         elif now.members:
             text = f"generation {now.number} is the first that the log still has" if now.number > 1 else "the group formed"
             cause = Cause("first" if now.number > 1 else "formed", f"{text}: {_names(now)}", moment)
-            self._add(now, value, moment, (cause,), moved=0)
+            self._add_rebalance(now, value, moment, (cause,), moved=0)
         elif now.number == 0:
             self._event(moment, "created", "the group was created: a first member asked to join, or its offsets were committed", now)
         else:
@@ -182,7 +182,7 @@ class ClassicTimelineBuilder:
         for old, new in _replaced(before, now).items():
             self._rename(old, new)
         missing = max(now.number - before.number - 1, 0)
-        self._add(now, value, moment, causes, moved=self._take_owners(now), missing=missing)
+        self._add_rebalance(now, value, moment, causes, moved=self._count_moved(now), missing=missing)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         had, has = _held(before), _held(now)
         self._freed = frozenset() if not is_cooperative else None if had is None or has is None else had - has
@@ -192,8 +192,12 @@ class ClassicTimelineBuilder:
             if id == old:
                 self._owners[partition] = new
 
-    def _take_owners(self, now: _Generation) -> int:
-        """How many partitions went from one member to another, in one round or, in a cooperative rebalance, in two."""
+    def _count_moved(self, now: _Generation) -> int:
+        """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two.
+
+        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 only, p0
+        would be new in 6.
+        """
         moved = 0
         for id, member in now.members.items():
             for partition in member.assigned or ():
@@ -221,10 +225,10 @@ class ClassicTimelineBuilder:
         return causes
 
     def _quiet_cause(self, before: _Generation, now: _Generation, moment: Moment) -> Cause:
-        """Why a generation began in which the same members subscribe to the same: what its assignments let one suppose."""
+        """Infer from the assignments why a generation began with the same members and subscriptions as before."""
         had, has = _held(before), _held(now)
         if had is None or has is None:
-            text = "no member came, went or subscribed to other topics; assignments do not decode, so there is no telling what moved"
+            text = "no member came, went or subscribed to other topics; assignments do not decode, so it is not known what moved"
             return Cause("asked", text, moment)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         freed, new, gone = self._freed, has - had, had - has
@@ -246,11 +250,13 @@ class ClassicTimelineBuilder:
         text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
         return Cause("asked", text, moment)
 
-    def _add(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0) -> None:
+    def _add_rebalance(
+        self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0
+    ) -> None:
         since = value.current_state_timestamp
         sync_ms = moment.ms - since if 0 < since <= moment.ms else None
         assigned = sum(len(member.assigned or ()) for member in now.members.values())
-        self._story.rebalances.append(
+        self._timeline.rebalances.append(
             Rebalance(
                 kind="classic",
                 epoch=now.number,
@@ -288,13 +294,13 @@ class ClassicTimelineBuilder:
     def _event(
         self, moment: Moment, kind: str, text: str, now: _Generation, member_id: str | None = None, details: dict[str, Any] | None = None
     ) -> None:
-        self._story.events.append(
+        self._timeline.events.append(
             TimelineEvent(moment=moment, kind=kind, text=text, epoch=now.number, member_id=member_id, details=details or {})
         )
 
 
 def _held(generation: _Generation) -> frozenset[Partition] | None:
-    """What members have together; None where the assignment of one does not decode."""
+    """Return the partitions of all members together; None if an assignment does not decode."""
     if any(member.assigned is None for member in generation.members.values()):
         return None
     return frozenset(partition for member in generation.members.values() for partition in member.assigned or ())
@@ -325,7 +331,7 @@ def _member(protocol_type: str, member: Any) -> _Member:
 
 
 def _replaced(before: _Generation, now: _Generation) -> dict[str, str]:
-    """Static members that have another id now: old id -> new."""
+    """Return static members that have another id now: old id -> new."""
     by_instance = {member.instance_id: id for id, member in now.members.items() if member.instance_id is not None}
     return {
         id: by_instance[member.instance_id]
@@ -357,19 +363,19 @@ def _names(generation: _Generation) -> str:
 
 
 class CommitTimelineBuilder:
-    """Takes commits in order. Those between two events of another kind are one event."""
+    """Adds commits to a timeline. All commits between two other events are one event."""
 
-    def __init__(self, story: Timeline) -> None:
-        self._story = story
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._newest: dict[Partition, tuple[int, Moment]] = {}
         self._count = 0
         self._partitions: set[Partition] = set()
         self._first = self._last = Moment(-1, -1)
         self._event_count = 0
 
-    def tell(self, record: Record, moment: Moment, *, is_held_back: bool) -> None:
-        """Count a commit. One below the newest of its partition is an event by itself; not one in a transaction, which may be aborted."""
-        if len(self._story.events) != self._event_count:
+    def add(self, record: Record, moment: Moment, *, is_held_back: bool) -> None:
+        """Count a commit. One below its partition's newest is an event of its own, but not in a transaction, which may be aborted."""
+        if len(self._timeline.events) != self._event_count:
             self._flush()
         partition = (record.key.topic, record.key.partition)
         if not self._count:
@@ -384,10 +390,10 @@ class CommitTimelineBuilder:
         if known is not None and record.value.offset < known[0]:
             self._flush()
             text = f"{partition[0]}:{partition[1]} was set back from {known[0]} to {record.value.offset}"
-            self._add(TimelineEvent(moment=moment, kind="set-back", text=text))
+            self._add_event(TimelineEvent(moment=moment, kind="set-back", text=text))
 
     def removed(self, partitions: list[Partition], moment: Moment) -> None:
-        """Offsets of these partitions were deleted in one batch."""
+        """Add that one batch deleted the offsets of these partitions."""
         self._flush()
         ages = [moment.ms - self._newest.pop(partition)[1].ms for partition in partitions if partition in self._newest]
         age = f", committed {duration_text(min(ages))} before" if ages else ""
@@ -395,10 +401,10 @@ class CommitTimelineBuilder:
             f"offsets of {parts_text(parts_of(partitions))} were removed{age}: expired, deleted by somebody, or with their topic or group"
         )
         details = {"partitions": len(partitions), "age_ms": min(ages, default=None)}
-        self._add(TimelineEvent(moment=moment, kind="offsets-removed", text=text, details=details))
+        self._add_event(TimelineEvent(moment=moment, kind="offsets-removed", text=text, details=details))
 
     def end(self) -> None:
-        """The log is over."""
+        """Add what is left at the end of the log."""
         self._flush()
 
     def _flush(self) -> None:
@@ -406,12 +412,12 @@ class CommitTimelineBuilder:
             within = f" within {duration_text(self._last.ms - self._first.ms)}" if self._count > 1 else ""
             text = f"{counted(self._count, 'commit')} of {parts_text(parts_of(self._partitions))}{within}"
             details = {"commits": self._count, "last_offset": self._last.offset, "last_timestamp": self._last.ms}
-            # They lie before the event that ends them.
-            self._story.events.insert(self._event_count, TimelineEvent(moment=self._first, kind="commits", text=text, details=details))
+            # The commits precede the event that ends their run.
+            self._timeline.events.insert(self._event_count, TimelineEvent(moment=self._first, kind="commits", text=text, details=details))
         self._count = 0
         self._partitions = set()
-        self._event_count = len(self._story.events)
+        self._event_count = len(self._timeline.events)
 
-    def _add(self, event: TimelineEvent) -> None:
-        self._story.events.append(event)
-        self._event_count = len(self._story.events)
+    def _add_event(self, event: TimelineEvent) -> None:
+        self._timeline.events.append(event)
+        self._event_count = len(self._timeline.events)

@@ -1,4 +1,4 @@
-"""The story of a group: events in order, and rebalances with what caused and what delayed them."""
+"""The timeline of a group: events in order, and rebalances with their causes and delays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from metashell.groups.view import Parts, parts_text
 
 
 class Moment(NamedTuple):
-    """A record's place and time. Units: ms."""
+    """A record's offset and time. Units: ms."""
 
     offset: int
     ms: int
@@ -19,7 +19,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEvent:
-    """Something that happened to a group. `kind` is one word for programs; `epoch` a generation or group epoch where the event has one."""
+    """An event of a group. `kind` is one word for programs; `epoch` is a generation or group epoch, if the event has one."""
 
     moment: Moment
     kind: str
@@ -43,7 +43,7 @@ class TimelineEvent:
 
 
 class Cause(NamedTuple):
-    """Why a rebalance began, as far as its records tell. `kind` is one word for programs."""
+    """A cause of a rebalance, as far as records show it. `kind` is one word for programs."""
 
     kind: str
     text: str
@@ -52,9 +52,9 @@ class Cause(NamedTuple):
 
 
 class Delay(NamedTuple):
-    """A member that others waited for: it had to give up `partitions`, from `since` to `until`; None while it still has them.
+    """A member that others waited for: it had to give up `partitions`, from `since` to `until`; None if it still has them.
 
-    `waiting` are the members that were to get some of them.
+    `waiting` are the members whose targets include some of them.
     """
 
     member_id: str
@@ -66,11 +66,12 @@ class Delay(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Rebalance:
-    """From one epoch to the next. `began` is the first record of it, `settled` the last; None while some member is not there yet.
+    """One epoch's rebalance. `began` is its first record, `settled` its last; None while a member has not reached its target.
 
-    `arrived` are members with the moment at which each had what it was to have, in order. `superseded_by` is the epoch that began before
-    this one had settled. `moved` counts partitions that went from one member to another, `assigned` all that members have.
-    `sync_ms` is how long a classic group's leader took to assign. `has_gap`: the log has lost records around it.
+    `arrived` lists members with the moment at which each reached its target, in order. `superseded_by` is the epoch that began before this
+    one had settled. `moved` counts partitions that went from one member to another, `assigned` all that members have. `missing` counts
+    epochs before it that left no record. `sync_ms` is the time that a classic group's leader took to assign. `has_gap`: the log has lost
+    records around it.
     """
 
     kind: str
@@ -90,7 +91,7 @@ class Rebalance:
 
     @property
     def took_ms(self) -> int | None:
-        """From its first to its last record; None where it has not settled."""
+        """The time from its first to its last record, None if it has not settled."""
         return None if self.settled is None else max(self.settled.ms - self.began.ms, 0)
 
     def as_object(self, group_id: str) -> dict[str, Any]:
@@ -137,7 +138,7 @@ class Rebalance:
 
 @dataclass(slots=True)
 class Timeline:
-    """Events and rebalances of a group, both in order. `ended` is the group's last record's moment, None for no record at all."""
+    """Events and rebalances of a group, both in order. `ended` is the moment of the group's last record, None without records."""
 
     group_id: str
     events: list[TimelineEvent] = field(default_factory=list)
@@ -146,7 +147,7 @@ class Timeline:
 
 
 def delay_text(delay: Delay, now_ms: int) -> str:
-    """Who waited for whom, and how long."""
+    """Say who waited for whom, and how long."""
     until = now_ms if delay.until is None else delay.until.ms
     still = "still " if delay.until is None else ""
     waiting = f", for which {listed(delay.waiting)} waited" if delay.waiting else ""
@@ -154,7 +155,7 @@ def delay_text(delay: Delay, now_ms: int) -> str:
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
-    """`a, b and 3 more`."""
+    """Return `a, b and 3 more`."""
     known = list(names)
     if len(known) <= most + 1:
         return ", ".join(known)

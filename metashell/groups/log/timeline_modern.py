@@ -1,7 +1,7 @@
-"""The story of a group of the newer protocols: its epochs, and how each member came to what the epoch gave it.
+"""The timeline of a group of the newer protocols: its epochs, and how each member reached its target.
 
 Consumer, share and streams groups leave the same kinds of records under different types: the group's epoch, a member, the target of the
-whole group and of a member, and what a member has now. `ROLES` says which type is which.
+whole group and of a member, and a member's current assignment. `ROLES` has the role of each type.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROLES: Final[dict[int, tuple[str, Role]]] = {
     22: ("streams", "current"),
     23: ("streams", "topology"),
 }
-"""Record type -> kind of group, and what the record is to it."""
+"""Record type -> kind of group, and the role of the record in it."""
 _STABLE, _REVOKING, _WAITING = "STABLE", "UNREVOKED", "UNRELEASED"
 _AWAY_EPOCH: Final = -2
 _NEVER: Final = Moment(-1, -1)
@@ -58,44 +58,44 @@ class _Member:
     state: str = ""
     since: Moment = _NEVER
     delay: tuple[Rebalance, int] | None = None
-    """The delay that this member is: of which rebalance, and its index there."""
+    """The delay that this member causes: its rebalance, and its index there."""
 
 
 @dataclass(slots=True)
 class ModernTimelineBuilder:
-    """Takes records of the newer protocols in order, and adds what they say to a story."""
+    """Adds to a timeline what records of the newer protocols show. It gets them in order."""
 
-    story: Timeline
+    timeline: Timeline
     topics: Topics
     kind: str = ""
     epoch: int | None = None
     hash: int = 0
     has_hash: bool = False
-    """Whether any epoch had a hash of topics: no topic at all hashes to 0 as well."""
+    """Whether any epoch had a hash of topics. Without topics the hash is 0 too."""
     assignment_epoch: int = -1
     members: dict[str, _Member] = field(default_factory=dict)
     causes: list[Cause] = field(default_factory=list)
     changes: list[Cause] = field(default_factory=list)
-    """What members changed that need not be why the epoch rises."""
+    """Changes of members that may or may not have raised the epoch."""
     open: Rebalance | None = None
     expressions: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[str, Owned] = field(default_factory=dict)
-    """What members were to have when the rebalance began."""
+    """The targets of members when the rebalance began."""
     owners: dict[OwnedPartition, str] = field(default_factory=dict)
-    """Who was to have each partition last, while the group was not empty."""
+    """The last member with each partition in its target, since the group was last empty."""
     instances: dict[str, str] = field(default_factory=dict)
     """Static members: instance id -> member id."""
     has_gap: bool = False
-    """Whether the log has lost records since the epoch before."""
+    """Whether the log has lost records since the previous epoch."""
     ready: Owned = frozenset()
-    """Of a share group, the partitions with share state."""
+    """The partitions of a share group that have share state."""
     becomes_classic: bool = False
-    """Whether the batch at hand makes a classic group of this one."""
+    """Whether the current batch makes this group a classic one."""
     carried: frozenset[str] = frozenset()
-    """Members that came from a classic group, or go into one, in the batch at hand: they neither join nor leave."""
+    """Members that an upgrade or downgrade in the current batch carries over: they neither join nor leave."""
 
-    def tell(self, record: Record, moment: Moment) -> None:
-        """Add what a record says."""
+    def add(self, record: Record, moment: Moment) -> None:
+        """Add what a record shows."""
         self.kind, role = ROLES[record.type]
         match role:
             case "group":
@@ -141,9 +141,7 @@ class ModernTimelineBuilder:
         if not self.causes and before is not None and not self.has_gap and hash != self.hash:
             text = "topics that it subscribes to changed: one was created or deleted, grew, or has replicas in other racks"
             if not self.has_hash:
-                text = (
-                    "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without what tells of topics"
-                )
+                text = "a topic that it subscribes to was created, or a broker before 4.1 wrote the last epoch, without a hash of topics"
             self.causes.append(Cause("topics", text, moment))
         if not self.causes:
             self.causes += self.changes or [self._cause_unknown(before, moment)]
@@ -152,7 +150,7 @@ class ModernTimelineBuilder:
         self._open(value.epoch, moment, 0 if before is None else value.epoch - before - 1)
 
     def causes_of_downgrade(self, moment: Moment) -> tuple[Cause, ...]:
-        """Why the group that has just ended became a classic one: who left it."""
+        """Return the causes of a downgrade: the members that left in its batch."""
         causes, self.causes = tuple(self.causes), []
         return (*causes, Cause("downgraded", "the group was a consumer group, in which only classic members are left", moment))
 
@@ -175,7 +173,7 @@ class ModernTimelineBuilder:
             self.open.settled = moment
             self.owners.clear()
         self.before = {id: member.target for id, member in self.members.items()}
-        self.story.rebalances.append(self.open)
+        self.timeline.rebalances.append(self.open)
         self._event(moment, "epoch", f"epoch {epoch}: {listed([cause.text for cause in causes], 3)}")
 
     def _close(self, superseded_by: int | None) -> None:
@@ -189,7 +187,7 @@ class ModernTimelineBuilder:
             self.assignment_epoch = -1
             return
         self.assignment_epoch = value.assignment_epoch
-        moved = self._take_owners() if self.kind != "share" else 0
+        moved = self._count_moved() if self.kind != "share" else 0
         assigned = len({partition for member in self.members.values() for partition in member.target})
         if self.open is not None and self.open.epoch == value.assignment_epoch:
             self.open.members, self.open.assigned = self._member_count(), assigned
@@ -201,8 +199,8 @@ class ModernTimelineBuilder:
         self._event(moment, "target", text, details=details)
         self._look_settled(moment)
 
-    def _take_owners(self) -> int:
-        """How many partitions are for another member than the one that they were for last."""
+    def _count_moved(self) -> int:
+        """Count partitions whose target member is another than the last one."""
         moved = 0
         for id, member in self.members.items():
             for partition in member.target:
@@ -216,7 +214,7 @@ class ModernTimelineBuilder:
         return self.members.setdefault(id, _Member())
 
     def _member_count(self) -> int:
-        """Also those of which the log has lost who they are."""
+        """Count members, including those whose metadata records the log has lost."""
         return len(self.members)
 
     def _member(self, id: str, value: Any, moment: Moment) -> None:
@@ -283,10 +281,10 @@ class ModernTimelineBuilder:
         member.assigned, member.revoking, member.epoch, member.state = assigned, revoking, value.member_epoch, state
         if revoking and revoking != was_revoking:
             self._begin_delay(id, member, moment)
-        self._tell_current(id, member, gained, lost, moment)
+        self._add_current(id, member, gained, lost, moment)
         self._look_settled(moment)
 
-    def _tell_current(self, id: str, member: _Member, gained: Owned, lost: Owned, moment: Moment) -> None:
+    def _add_current(self, id: str, member: _Member, gained: Owned, lost: Owned, moment: Moment) -> None:
         name = _named(id, member.value)
         if member.epoch == _AWAY_EPOCH:
             self._event(moment, "away", f"{name} went away and is expected back: its partitions are kept for it", id)
@@ -340,7 +338,7 @@ class ModernTimelineBuilder:
             self._event(moment, "settled", f"epoch {rebalance.epoch} settled after {duration_text(rebalance.took_ms or 0)}")
 
     def end(self) -> None:
-        """The log is over: what members had still to do then is told."""
+        """Add the delays that are still open at the end of the log."""
         for member in self.members.values():
             self._end_delay(member, None)
 
@@ -363,7 +361,7 @@ class ModernTimelineBuilder:
             self._cause("topology", f"topology of epoch {value.epoch} with {count}", moment)
 
     def _share_state(self, value: Any, moment: Moment) -> None:
-        """Partitions are given to members of a share group once their share state is there."""
+        """Note share state: members of a share group get a partition once its state exists."""
         topics = () if value is None else value.initialized_topics
         ready = frozenset((topic.topic_name, number) for topic in topics for number in topic.partitions)
         before, self.ready = self.ready, ready
@@ -375,7 +373,7 @@ class ModernTimelineBuilder:
         self._event(moment, kind, text, member_id)
 
     def _event(self, moment: Moment, kind: str, text: str, member_id: str | None = None, details: dict[str, Any] | None = None) -> None:
-        self.story.events.append(
+        self.timeline.events.append(
             TimelineEvent(moment=moment, kind=kind, text=text, epoch=self.epoch, member_id=member_id, details=details or {})
         )
 
@@ -434,7 +432,7 @@ _FIELDS: Final = (
     "user_endpoint",
     "client_tags",
 )
-"""Of a member, what may change while it lives."""
+"""The fields of a member's metadata that may change during its life."""
 
 
 def _changes(old: Any, new: Any) -> list[str]:

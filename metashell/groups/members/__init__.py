@@ -25,7 +25,7 @@ Event = Literal["revoked", "assigned", "lost"]
 
 
 class Send(NamedTuple):
-    """A request for the coordinator. `ticket` names it when its answer is handed in; it is unique for this member only.
+    """A request to the coordinator. `ticket` identifies it for `answered`; it is unique within this member.
 
     Requests of one member travel on one connection, which a broker serves in order: an answer that waits holds back the next.
     """
@@ -37,21 +37,21 @@ class Send(NamedTuple):
 
 
 class Callback(NamedTuple):
-    """The application is called with partitions, sorted. The member goes on when `called_back` says that the call has returned."""
+    """A callback into the application, with sorted partitions. The member waits for `called_back`, which reports its return."""
 
     event: Event
     partitions: tuple[Partition, ...]
 
 
 class Failed(NamedTuple):
-    """The application's poll throws: the member is dead. `code` is the error code, UNKNOWN_SERVER_ERROR for what has none."""
+    """The application's poll throws, and the member is dead. `code` is the error code, UNKNOWN_SERVER_ERROR if there is none."""
 
     code: int
     message: str
 
 
 class Closed(NamedTuple):
-    """Close has returned."""
+    """The consumer's close has returned."""
 
 
 Output = Send | Callback | Failed | Closed
@@ -59,7 +59,7 @@ Output = Send | Callback | Failed | Closed
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """Units: ms. Shape: `member_id` only for the consumer protocol, where the client makes it: a uuid as Kafka's text."""
+    """A member's configuration. Units: ms. Shape: `member_id` is for the consumer protocol only, where the client makes it: a Uuid."""
 
     group_id: str
     client_id: str = ""
@@ -74,20 +74,20 @@ class MemberSettings:
     retry_backoff_ms: int = 100
     server_assignor: str | None = None
     finds_coordinator: bool = True
-    """Without it the member takes the coordinator as known, and asks again at once when it has moved."""
+    """If False, the member assumes that it knows the coordinator, and asks again at once when it has moved."""
     first_offset: int = 0
-    """Where a partition is read from that has no committed offset."""
+    """The position in a partition without committed offset."""
 
 
 NAMES_VERSION: Final = 9
 IDS_VERSION: Final = 10
-"""The first versions of both APIs that name topics by their ids."""
+"""The first versions of OffsetCommit and OffsetFetch that name topics by id."""
 
 Body = OffsetCommitRequest | OffsetFetchRequest
 
 
 class CommitIdentity(NamedTuple):
-    """As whom a member commits. With `uses_ids` it speaks of topic ids, and says who it is also when it fetches."""
+    """The identity in a commit. With `uses_ids`, requests have topic ids, and fetches have the identity too."""
 
     group_id: str
     member_id: str
@@ -123,7 +123,7 @@ def commit_request(claim: CommitIdentity, positions: Mapping[Partition, int], to
 
 
 def commit_error(body: OffsetCommitResponse) -> int:
-    """The first error of a partition; all of them count, one is reported."""
+    """Return the first error of any partition."""
     for topic in body.topics:
         for partition in topic.partitions:
             if partition.error_code != error_codes.NONE:
@@ -150,7 +150,7 @@ def fetch_request(claim: CommitIdentity, partitions: Iterable[Partition], topics
 
 
 def fetched(body: OffsetFetchResponse, topics: Topics) -> tuple[int, dict[Partition, int]]:
-    """The first error, and the committed offsets by partition: -1 where there is none."""
+    """Return the first error, and the committed offsets by partition: -1 for none."""
     group = body.groups[0]
     code = group.error_code
     found: dict[Partition, int] = {}
@@ -166,7 +166,7 @@ def fetched(body: OffsetFetchResponse, topics: Topics) -> tuple[int, dict[Partit
 
 
 def _ids(claim: CommitIdentity, names: Iterable[str], topics: Topics) -> dict[str, bytes]:
-    """Topic ids, empty where names are used: also where one id is not known."""
+    """Return topic ids; empty if names are used, which one unknown id requires."""
     if not claim.uses_ids:
         return {}
     known = {name: topics.named(name) for name in names}

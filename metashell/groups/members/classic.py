@@ -30,7 +30,7 @@ from metashell.groups.members.strategy import Joined, Strategy
 
 
 class ClassicMember(Membership):
-    """See the module. Shape: `subscription` has the topics that are read now, also those that a pattern has found."""
+    """See the module. Shape: `subscription` are the current topics, including those that match a pattern."""
 
     def __init__(self, settings: MemberSettings, strategies: Sequence[Strategy]) -> None:
         super().__init__(settings)
@@ -47,7 +47,7 @@ class ClassicMember(Membership):
         self._assigned_from: frozenset[str] = frozenset()
         self._assigned_by = self._topics
 
-    # What goes in.
+    # ---- inputs
 
     def subscribe(self, topics: Collection[str], now_ms: int) -> list[Output]:
         self._pattern = None
@@ -55,7 +55,7 @@ class ClassicMember(Membership):
         return self._taken(now_ms)
 
     def subscribe_pattern(self, pattern: str, now_ms: int) -> list[Output]:
-        """The client itself finds the topics that match. Errors: re.error."""
+        """Subscribe by a pattern. In this protocol the client itself matches topics. Errors: re.error."""
         self._pattern = re.compile(pattern)
         self._has_new_topics = True
         if self.subscription is None:
@@ -66,11 +66,11 @@ class ClassicMember(Membership):
         self._request_rejoin(reason or "rebalance enforced by user")
         return self._taken(now_ms)
 
-    # What can be asked.
+    # ---- queries
 
     @property
     def giving_up(self) -> frozenset[Partition]:
-        """All, between an eager member's commit and its callback. A cooperative one learns only later what it has to give up."""
+        """All, between an eager member's commit and its callback. A cooperative member learns only later what it must revoke."""
         return self.owned if self._prepare_commit in ("sent", "done") and not self.is_cooperative else frozenset()
 
     def next_poll_ms(self) -> int | None:
@@ -91,7 +91,7 @@ class ClassicMember(Membership):
             return self._fetch_ms
         return min(rest_ms, self._commit_due_ms) if self.settings.auto_commit and self.positions else rest_ms
 
-    # The application's side.
+    # ---- the application's thread
 
     def _poll(self, now_ms: int) -> None:
         self._polled_ms = now_ms
@@ -99,7 +99,7 @@ class ClassicMember(Membership):
         self._go_on(now_ms)
 
     def _go_on(self, now_ms: int) -> None:
-        """Kafka's poll: everything up to where it has to wait."""
+        """Do the consumer's poll, up to the point where it must wait."""
         if self._closing:
             self._heartbeats.switch_off()
             self._close_on(now_ms)
@@ -136,12 +136,16 @@ class ClassicMember(Membership):
         return self._is_rejoin_needed or self._is_joining
 
     def _seen(self, names: Collection[str]) -> dict[str, object]:
-        """What a leader compares: partition counts, and racks where it has one itself."""
+        """Return the metadata that a leader compares: partition counts, and racks if it has a rack itself."""
         known = {name: self._topics.named(name) for name in names}
         return {name: topic.racks if self.settings.rack else topic.partition_count for name, topic in known.items() if topic is not None}
 
     def _prepare(self, now_ms: int) -> bool:
-        """Commit, and give up what has to be given up before joining. False while that takes its time."""
+        """Commit and revoke before a join. Returns False while that is in progress.
+
+        An eager member commits and revokes everything here, since another member may get its partitions in the next generation. A
+        cooperative one keeps them: until the assignment comes, it continues to read.
+        """
         if self._prepare_until_ms is None:
             self._prepare_until_ms = now_ms + self.settings.max_poll_interval_ms
             self._prepare_commit = "wanted" if self.settings.auto_commit else "done"
@@ -164,14 +168,14 @@ class ClassicMember(Membership):
 
     def _prepared_commit(self, code: int, now_ms: int) -> None:
         if self._prepare_commit != "sent":
-            return  # it took too long, and was not waited for
+            return  # the join did not wait for a commit that took too long
         if code in RETRIABLE:
             self._prepare_commit, self._retry_ms = "wanted", now_ms + self.settings.retry_backoff_ms
         else:
             self._prepare_commit = "done"
 
     def _given_up(self) -> tuple[Event, frozenset[Partition], bool]:
-        """What is given up before a join: how, which partitions, and whether the application hears of it."""
+        """Return how partitions are given up before a join, which ones, and whether the application gets a callback."""
         if self._has_no_generation():
             return "lost", self.owned, bool(self.owned)
         if not self.is_cooperative:
@@ -180,7 +184,7 @@ class ClassicMember(Membership):
         foreign = frozenset(partition for partition in self.owned if partition[0] not in self.subscription)
         return "revoked", foreign, bool(foreign)
 
-    # Joining.
+    # ---- joining
 
     def _protocols(self) -> tuple[JoinGroupRequest.JoinGroupRequestProtocol, ...]:
         assert self.subscription is not None
@@ -204,7 +208,7 @@ class ClassicMember(Membership):
             self._send_sync(())
 
     def _lead(self, body: Any) -> None:
-        """Assign for everyone, unless the coordinator says that nothing has changed."""
+        """Assign partitions as leader, unless the coordinator says that nothing has changed (KIP-814)."""
         self.is_leader = True
         try:
             subscriptions = {member.member_id: read_subscription(member.metadata) for member in body.members}
@@ -229,7 +233,11 @@ class ClassicMember(Membership):
         return next(one for one in self.strategies if one.name == self.protocol)
 
     def _complete(self, raw: bytes, now_ms: int) -> None:
-        """The application hears what it has now: first what is revoked, then what is new."""
+        """Call the application with the new assignment: first revoked partitions, then new ones.
+
+        A cooperative member that has revoked partitions joins again at once. The leader withheld these partitions from their new owners,
+        and the next generation, in which nobody claims them, assigns them (KIP-429).
+        """
         self._is_joining = False
         self._needs_prepare = True
         if self._has_no_generation() or self.state != STABLE:

@@ -2,7 +2,8 @@
 
 It sends heartbeats only; each answer may hold a new assignment. The member adopts it step by step: commit, revoke, assign, and a heartbeat
 that confirms. A heartbeat that joins has all fields, a later one only those that changed.
-Source: org.apache.kafka.clients.consumer.internals.AbstractMembershipManager, ConsumerMembershipManager, ConsumerHeartbeatRequestManager."""
+Source: AbstractMembershipManager, ConsumerMembershipManager and ConsumerHeartbeatRequestManager of
+org.apache.kafka.clients.consumer.internals; KIP-848."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ HEARTBEAT_VERSION: Final = 1
 _OUTSIDE: Final = frozenset({UNSUBSCRIBED, FENCED, STALE, FATAL})
 _URGENT: Final = frozenset({JOINING, ACKNOWLEDGING, LEAVING})
 _COMMITTING, _AGAIN, _READY, _CALLING = "committing", "again", "ready", "calling"
-"""Steps by which an assignment is taken up."""
+"""The steps in which a member adopts an assignment."""
 _FENCING: Final = frozenset({error_codes.FENCED_MEMBER_EPOCH, error_codes.UNKNOWN_MEMBER_ID})
 
 
@@ -60,19 +61,19 @@ class ConsumerMember(MemberMachine):
         self._commit_again_ms = 0
         self._must_release = False
 
-    # What goes in.
+    # ---- inputs
 
     def subscribe(self, topics: Collection[str], now_ms: int) -> list[Output]:
         self.subscription, self._pattern = frozenset(topics), None
         return self._taken(now_ms)
 
     def subscribe_pattern(self, pattern: str, now_ms: int) -> list[Output]:
-        """The broker finds the topics that match."""
+        """Subscribe by a pattern. In this protocol the broker matches topics."""
         self.subscription, self._pattern = frozenset(), pattern
         return self._taken(now_ms)
 
     def enforce_rebalance(self, reason: str, now_ms: int) -> list[Output]:
-        """Nothing happens: the broker decides when there is one."""
+        """Ignore it: in this protocol the broker decides when to rebalance."""
         return self._taken(now_ms)
 
     def run_due(self, now_ms: int) -> list[Output]:
@@ -84,11 +85,11 @@ class ConsumerMember(MemberMachine):
                 self._send_heartbeat(now_ms)
         return self._taken(now_ms)
 
-    # What can be asked.
+    # ---- queries
 
     @property
     def giving_up(self) -> frozenset[Partition]:
-        """What the assignment does not hold that is being taken up."""
+        """Owned partitions that are not in the assignment being adopted."""
         return self.owned - frozenset(self._resolved().values()) if self._step and self._target is not None else frozenset()
 
     def next_due_ms(self) -> int | None:
@@ -117,7 +118,7 @@ class ConsumerMember(MemberMachine):
             return self._fetch_ms
         return min(rest_ms, self._commit_due_ms) if self.settings.auto_commit and self.positions else rest_ms
 
-    # The application's side.
+    # ---- the application's thread
 
     def _poll(self, now_ms: int) -> None:
         self._polled_ms = now_ms
@@ -150,7 +151,7 @@ class ConsumerMember(MemberMachine):
                 self._commit_when_due(now_ms)
 
     def _release(self, now_ms: int) -> None:
-        """What a fenced or a stale member owned is lost; then it joins again."""
+        """Give up the partitions of a fenced or stale member as lost; then it joins again."""
         self._must_release = False
 
         def released(now_ms: int) -> None:
@@ -170,7 +171,7 @@ class ConsumerMember(MemberMachine):
         self._due_ms = self._retry_ms = now_ms
 
     def _resolved(self) -> dict[tuple[bytes, int], Partition]:
-        """What the target names, as far as this client knows those topics."""
+        """Return the partitions of the target whose topics this client knows."""
         assert self._target is not None
         known = {id: self._topics.with_id(id) for id, _ in self._target.partitions}
         return {(id, partition): (topic.name, partition) for id, partition in self._target.partitions if (topic := known[id]) is not None}
@@ -206,7 +207,7 @@ class ConsumerMember(MemberMachine):
         return self.state != RECONCILING or self._is_aborted
 
     def _take_up(self, now_ms: int) -> None:
-        """Revoke what is not given any more, then call with what is new, also where nothing is."""
+        """Drop revoked partitions, then call the application with the new ones, even if there are none."""
         self._step = "" if self._has_aborted() else _CALLING
         if not self._step:
             return
@@ -237,7 +238,7 @@ class ConsumerMember(MemberMachine):
         self._current = taken
         self.state = ACKNOWLEDGING
 
-    # Heartbeats.
+    # ---- heartbeats
 
     def _settled(self, now_ms: int) -> None:
         if self.is_over or self._closing:
@@ -301,7 +302,7 @@ class ConsumerMember(MemberMachine):
             self.state = STABLE
 
     def _put_out(self, state: str, now_ms: int) -> None:
-        """Out of the group until what is owned was lost. A member that owns nothing joins at once, unless it has to be polled first."""
+        """Leave the group until owned partitions are reported lost. A member without any joins at once, unless it must be polled first."""
         self.state = state
         self.generation = 0
         if state == FENCED and not self.owned and self._then is None:
@@ -322,7 +323,7 @@ class ConsumerMember(MemberMachine):
             dead(0)
 
     def _leave_unpolled(self, now_ms: int) -> None:
-        """The application has not polled for too long: leave, and come back when it does."""
+        """Leave because the application has not polled for max.poll.interval.ms, and join again when it polls."""
         self._poll_until_ms = None
         self.state, self._current = LEAVING, None
         self._send_leave(lambda _body, _now_ms: None, now_ms)
@@ -355,18 +356,18 @@ class ConsumerMember(MemberMachine):
         return self.state not in _OUTSIDE and self.generation > 0
 
     def _committed(self, code: int, claim: CommitIdentity) -> None:
-        """Nothing: heartbeats say what becomes of the membership."""
+        """Ignore it: heartbeats report the membership."""
 
 
 class Target(NamedTuple):
-    """Partitions by topic id, as a heartbeat's answer gave them. `number` grows with each that differs from the last."""
+    """Partitions by topic id in a heartbeat's answer. `number` grows with each assignment that differs from the last."""
 
     number: int
     partitions: frozenset[tuple[bytes, int]]
 
 
 class ReportedFields(NamedTuple):
-    """What can stand in a heartbeat beside who the member is. None for a pattern or assignor that it does not have."""
+    """The optional fields of a heartbeat. None for a pattern or assignor that the member does not have."""
 
     rebalance_timeout_ms: int
     topics: frozenset[str]
@@ -376,14 +377,14 @@ class ReportedFields(NamedTuple):
 
 
 class Reporter:
-    """Remembers what the coordinator was told."""
+    """Remembers the fields that the coordinator already has, since a heartbeat has only changed ones."""
 
     def __init__(self, settings: MemberSettings) -> None:
         self._settings = settings
         self._said: ReportedFields | None = None
 
     def forget(self) -> None:
-        """The last request failed: say everything again."""
+        """Send all fields again, because the last request failed."""
         self._said = None
 
     def request(self, member_id: str, epoch: int, said: ReportedFields, is_joining: bool) -> ConsumerGroupHeartbeatRequest:
@@ -396,7 +397,7 @@ class Reporter:
             rack_id=self._settings.rack if is_joining else None,
             rebalance_timeout_ms=said.rebalance_timeout_ms if old is None or old.rebalance_timeout_ms != said.rebalance_timeout_ms else -1,
             subscribed_topic_names=tuple(sorted(said.topics)) if old is None or old.topics != said.topics else None,
-            # An empty expression takes one back.
+            # An empty expression removes the earlier one.
             subscribed_topic_regex=(said.pattern or "") if said.pattern != (old.pattern if old else None) else None,
             server_assignor=said.assignor if old is None or old.assignor != said.assignor else None,
             topic_partitions=_reported_partitions(said.current, old),
@@ -408,7 +409,7 @@ class Reporter:
 def _reported_partitions(
     current: Target | None, old: ReportedFields | None
 ) -> tuple[ConsumerGroupHeartbeatRequest.TopicPartitions, ...] | None:
-    """The partitions once for each assignment that the member has taken up, also where they are the same ones."""
+    """Return the partitions once for each adopted assignment, even if they are the same as before."""
     if current is None:
         return ()
     if old is not None and old.current == current:

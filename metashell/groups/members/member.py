@@ -1,4 +1,4 @@
-"""What members of both protocols share: requests and their answers, callbacks, the coordinator's place, and offsets."""
+"""The base of members of both protocols: requests and answers, callbacks, finding the coordinator, and offsets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from metashell.groups.members import (
 from metashell.groups.topics import KnownTopics, Topics
 
 Handler = Callable[[Any, int], None]
-"""`(body, now_ms)`: takes an answer; its body is None where the connection was lost."""
+"""`(body, now_ms)`: handles an answer; its body is None if the connection was lost."""
 
 RETRIABLE: Final = frozenset(
     {
@@ -42,15 +42,15 @@ RETRIABLE: Final = frozenset(
     }
 )
 _MOVED: Final = frozenset({error_codes.NETWORK_EXCEPTION, error_codes.COORDINATOR_NOT_AVAILABLE, error_codes.NOT_COORDINATOR})
-"""After these the coordinator is looked for again."""
+"""Errors after which the coordinator is looked up again."""
 _CLOSING_MS: Final = 30_000
 
 
 class MemberMachine(ABC):
-    """One member of a group. Every input gives what came out of it, in order.
+    """One member of a group. Every input returns its outputs, in order.
 
-    Shape: `owned` is what the application may read, `positions` where it has got to: the driver raises them, the member commits
-    them. `topics` is what this client knows of the metadata; the driver sets it whenever news would have reached the client.
+    Shape: `owned` are the partitions that the application may read, `positions` their next offsets: the driver raises them, the member
+    commits them. `topics` is this client's view of the metadata; the driver sets it when an update would have reached the client.
     """
 
     generation: int
@@ -82,7 +82,7 @@ class MemberMachine(ABC):
         self._close_until_ms = 0
         self._close_again_ms = 0
 
-    # What goes in.
+    # ---- inputs
 
     @property
     def topics(self) -> Topics:
@@ -95,31 +95,31 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def subscribe(self, topics: Collection[str], now_ms: int) -> list[Output]:
-        """Subscribe to these topics from now on, instead of what was before. It shows with the next poll."""
+        """Replace the subscription by these topics, from the next poll on."""
 
     @abstractmethod
     def subscribe_pattern(self, pattern: str, now_ms: int) -> list[Output]:
         """Subscribe to all topics that match the whole of a regular expression."""
 
     def poll(self, now_ms: int) -> list[Output]:
-        """The application polls. While a callback runs it cannot, and nothing happens."""
+        """The application polls. It cannot while a callback runs, and such a poll is ignored."""
         if self._then is None and not self.is_over:
             self._poll(now_ms)
         return self._taken(now_ms)
 
     def answered(self, ticket: int, body: Any, now_ms: int) -> list[Output]:
-        """An answer has come; one that nobody waits for is dropped."""
+        """Handle an answer. One that nobody waits for is dropped."""
         handler = self._pending.pop(ticket, None)
         if handler is not None:
             handler(body, now_ms)
         return self._taken(now_ms)
 
     def unanswered(self, ticket: int, now_ms: int) -> list[Output]:
-        """The connection was lost, or the request took too long."""
+        """Note that the connection was lost or the request timed out."""
         return self.answered(ticket, None, now_ms)
 
     def called_back(self, now_ms: int) -> list[Output]:
-        """The callback that was given out last has returned."""
+        """Continue after the last callback has returned."""
         then, self._then = self._then, None
         if then is not None and not self.is_over:
             then(now_ms)
@@ -129,14 +129,14 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def run_due(self, now_ms: int) -> list[Output]:
-        """What the client does beside its application: heartbeats, and leaving when the application has not polled for too long."""
+        """Do the work of the background thread: heartbeats, and leaving if the application has not polled for max.poll.interval.ms."""
 
     @abstractmethod
     def enforce_rebalance(self, reason: str, now_ms: int) -> list[Output]:
-        """The application asks for a rebalance."""
+        """Do the consumer's enforceRebalance."""
 
     def close(self, now_ms: int) -> list[Output]:
-        """Commit, give partitions back, leave; `Closed` comes last. A static member only falls silent in the classic protocol."""
+        """Commit, revoke and leave; `Closed` is the last output. A static member of the classic protocol only falls silent."""
         if not self._closing and not self.is_closed:
             self._closing, self._close_until_ms = "commit", now_ms + _CLOSING_MS
             if self.failure is not None:
@@ -145,7 +145,7 @@ class MemberMachine(ABC):
                 self._close_on(now_ms)
         return self._taken(now_ms)
 
-    # What can be asked.
+    # ---- queries
 
     @property
     def is_over(self) -> bool:
@@ -153,42 +153,42 @@ class MemberMachine(ABC):
 
     @property
     def is_called(self) -> bool:
-        """Whether a callback runs."""
+        """Whether a callback is running."""
         return self._then is not None
 
     @property
     @abstractmethod
     def giving_up(self) -> frozenset[Partition]:
-        """Owned partitions of which the application gets no more records: their last commit is under way."""
+        """Owned partitions whose records are no longer delivered, because their last commit is in progress."""
 
     @abstractmethod
     def next_due_ms(self) -> int | None:
-        """When `run_due` has something to do, None for never."""
+        """Return when `run_due` has something to do, None for never."""
 
     @abstractmethod
     def next_poll_ms(self) -> int | None:
-        """When an application that is well polls next; 0 for at once, None while it cannot or need not."""
+        """Return when a healthy application polls next; 0 for at once, None while it cannot or need not."""
 
-    # For both protocols.
+    # ---- hooks for the two protocols
 
     @abstractmethod
     def _poll(self, now_ms: int) -> None: ...
 
     @abstractmethod
     def _go_on(self, now_ms: int) -> None:
-        """Go on with the poll, or the close, in which a callback ran."""
+        """Continue the poll or close in which a callback ran."""
 
     @abstractmethod
     def _claim(self) -> CommitIdentity:
-        """As whom offsets are committed and fetched now."""
+        """The identity in commits and fetches of offsets."""
 
     @abstractmethod
     def _loses_what_it_owns(self) -> bool:
-        """Whether what a member owns when it closes is lost, and not revoked."""
+        """Whether a closing member loses its partitions, instead of revoking them."""
 
     @abstractmethod
     def _depart(self, now_ms: int) -> None:
-        """The last step of closing: tell the coordinator, if it has to know, and end."""
+        """Do the last step of closing: leave the group if the coordinator must know, and end."""
 
     def _close_on(self, now_ms: int) -> None:
         if self._closing in ("commit", "again"):
@@ -215,7 +215,7 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def _settled(self, now_ms: int) -> None:
-        """Do what is due at once after an input."""
+        """Do the immediate work after an input."""
 
     def _taken(self, now_ms: int) -> list[Output]:
         self._settled(now_ms)
@@ -248,12 +248,12 @@ class MemberMachine(ABC):
         self._fetching &= self.owned
 
     def _heard(self, code: int) -> None:
-        """Look at an answer's error code for what it says of the coordinator's place."""
+        """Forget the coordinator if an answer's error code says that it has moved."""
         if code in _MOVED and self.settings.finds_coordinator:
             self._is_coordinator_known = False
 
     def _look(self, now_ms: int) -> None:
-        """Look for the coordinator, where that is not known and nobody looks."""
+        """Look up the coordinator if it is not known and no lookup is running."""
         if self._is_coordinator_known or self._is_looking or now_ms < self._look_ms:
             return
         self._is_looking = True
@@ -270,31 +270,31 @@ class MemberMachine(ABC):
         else:
             self._fail(code)
 
-    # Offsets.
+    # ---- offsets
 
     def _commit(self, then: Callable[[int, int], None]) -> bool:
-        """Commit all positions; `then(code, now_ms)` takes the first error. False where there is nothing to commit, or no group for it."""
+        """Commit all positions; `then(code, now_ms)` gets the first error. Returns False if there is nothing to commit, or no group."""
         if not self.positions or not self._may_commit():
             return False
         claim = self._claim()
         body = commit_request(claim, self.positions, self._topics)
 
-        def take(body: Any, now_ms: int) -> None:
+        def handle(body: Any, now_ms: int) -> None:
             code = error_codes.NETWORK_EXCEPTION if body is None else commit_error(body)
             self._heard(code)
             self._committed(code, claim)
             then(code, now_ms)
 
-        self._send(*body, take)
+        self._send(*body, handle)
         return True
 
     @abstractmethod
     def _may_commit(self) -> bool:
-        """Whether the member is so far in its group that a commit is worth sending."""
+        """Whether the member is in a state in which the coordinator could accept a commit."""
 
     @abstractmethod
     def _committed(self, code: int, claim: CommitIdentity) -> None:
-        """See what the error of a commit says of the membership."""
+        """React to the error of a commit that concerns the membership."""
 
     def _commit_when_due(self, now_ms: int) -> None:
         if not self.settings.auto_commit or now_ms < self._commit_due_ms:
@@ -307,17 +307,17 @@ class MemberMachine(ABC):
             self._commit_due_ms = now_ms + self.settings.retry_backoff_ms
 
     def _lacks_positions(self) -> bool:
-        """Whether there are partitions whose position is not known, and not asked for."""
+        """Whether the position of an owned partition is neither known nor being fetched."""
         return len(self.positions) + len(self._fetching) < len(self.owned)
 
     def _fetch_positions(self, now_ms: int) -> None:
-        """Ask where to begin in partitions that are new."""
+        """Fetch the committed offsets of new partitions."""
         if now_ms < self._fetch_ms or not self._lacks_positions():
             return
         wanted = {partition for partition in self.owned if partition not in self.positions and partition not in self._fetching}
         self._fetching |= wanted
 
-        def take(body: Any, now_ms: int) -> None:
+        def handle(body: Any, now_ms: int) -> None:
             self._fetching -= wanted
             code, found = (error_codes.NETWORK_EXCEPTION, {}) if body is None else fetched(body, self._topics)
             self._heard(code)
@@ -326,4 +326,4 @@ class MemberMachine(ABC):
             if code != error_codes.NONE:
                 self._fetch_ms = now_ms + self.settings.retry_backoff_ms
 
-        self._send(*fetch_request(self._claim(), sorted(wanted), self._topics), take)
+        self._send(*fetch_request(self._claim(), sorted(wanted), self._topics), handle)

@@ -1,4 +1,4 @@
-"""A member's place in a classic group: joins, syncs, heartbeats, leaving, and what their answers change.
+"""Membership in a classic group: joins, syncs, heartbeats, leaving, and their answers.
 
 `classic` decides what its application has to do. The reasons for a rejoin are in the words of the Java consumer (KIP-800).
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and Heartbeat."""
@@ -25,7 +25,7 @@ JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, LEAVE_VERSION = 9, 5, 4, 5
 _AT_ONCE: Final = frozenset(
     {error_codes.UNKNOWN_MEMBER_ID, error_codes.ILLEGAL_GENERATION, error_codes.REBALANCE_IN_PROGRESS, error_codes.MEMBER_ID_REQUIRED}
 )
-"""Errors of a join or a sync after which the member joins again without waiting."""
+"""Errors of a join or sync after which the member joins again at once."""
 _RESETTING: Final = frozenset({error_codes.UNKNOWN_MEMBER_ID, error_codes.ILLEGAL_GENERATION, error_codes.FENCED_INSTANCE_ID})
 
 
@@ -70,17 +70,17 @@ class Membership(MemberMachine):
 
     @abstractmethod
     def _protocols(self) -> tuple[JoinGroupRequest.JoinGroupRequestProtocol, ...]:
-        """What the member joins with."""
+        """Return the protocols for a join."""
 
     @abstractmethod
     def _joined(self, body: Any) -> None:
-        """A generation has begun: sync, as its leader or as a follower."""
+        """Sync as leader or follower, because a generation has begun."""
 
     @abstractmethod
     def _complete(self, raw: bytes, now_ms: int) -> None:
-        """The assignment is there."""
+        """Adopt the assignment."""
 
-    # Joining.
+    # ---- joining
 
     def _send_join(self) -> None:
         self._heartbeats.switch_off()
@@ -99,7 +99,7 @@ class Membership(MemberMachine):
         sent = (self.generation, self.member_id)
 
         def keep(body: Any, _: int) -> None:
-            # Nobody reads it before the application polls: the heartbeats are off.
+            # Heartbeats are off, so only the application's poll reads the answer.
             self._arrived = lambda now_ms: self._take_join(body, sent, now_ms)
 
         self._send(JOIN_GROUP, JOIN_VERSION, body, keep)
@@ -154,7 +154,7 @@ class Membership(MemberMachine):
         self._arrived = lambda now_ms: self._join_failed(code, now_ms)
 
     def _join_failed(self, code: int | None, now_ms: int) -> None:
-        """Join again at once, or later, or never. No code: the member was put out of its group meanwhile."""
+        """Join again at once, later or never. `code` is None if the member was removed from its group meanwhile."""
         self._is_joining = False
         if code != error_codes.MEMBER_ID_REQUIRED:
             self._request_rejoin(rebalance_failed(code))
@@ -165,7 +165,7 @@ class Membership(MemberMachine):
         else:
             self._fail(code)
 
-    # The membership.
+    # ---- the membership
 
     def _has_no_generation(self) -> bool:
         return self.generation == -1 or not self.member_id
@@ -182,7 +182,7 @@ class Membership(MemberMachine):
             self._request_rejoin(reason)
 
     def _reset(self, reason: str, keeps_id: bool) -> None:
-        """Out of the group: what is owned is lost with the next join."""
+        """Leave the group; the next join reports owned partitions as lost."""
         self.state = UNJOINED
         self.generation = -1
         if not keeps_id:
@@ -235,7 +235,7 @@ class Membership(MemberMachine):
             self._fail(code)
 
     def _leave(self, reason: str, then: Callable[[int], None] | None) -> None:
-        """Leave, if there is somebody to tell. `then` follows the answer, or comes at once."""
+        """Send LeaveGroup if that is needed. `then` runs after the answer, or at once."""
         is_told = self.settings.instance_id is None and self._is_coordinator_known and self.state != UNJOINED and bool(self.member_id)
         if is_told:
             body = LeaveGroupRequest(
@@ -254,11 +254,11 @@ class Membership(MemberMachine):
         self._leave("the consumer is being closed", lambda _: self._end())
 
     def _settled(self, now_ms: int) -> None:
-        """Nothing: joins wait for a poll, heartbeats for their time."""
+        """Do nothing: joins wait for a poll, heartbeats for their time."""
 
 
 class Heartbeats:
-    """Units: ms. They count only while `is_on`: from a joined group's answer until the next join is sent."""
+    """The timers of heartbeats. Units: ms. They run only while `is_on`: from the answer of a join until the next join is sent."""
 
     def __init__(self, settings: MemberSettings) -> None:
         self._settings = settings
@@ -269,7 +269,7 @@ class Heartbeats:
         self._poll_ms = 0
 
     def switch_on(self, now_ms: int) -> None:
-        """Begin anew, unless they run already."""
+        """Start the timers, unless they run already."""
         if not self.is_on:
             self.is_on = True
             self.is_in_flight = False
@@ -305,7 +305,7 @@ class Heartbeats:
         return now_ms >= self._poll_ms
 
     def next_due_ms(self, has_coordinator: bool) -> int | None:
-        """When one of these times comes; without a coordinator there is nothing to wait for but the application."""
+        """Return when the first timer is due. Without a coordinator only max.poll.interval.ms counts."""
         if not self.is_on:
             return None
         if not has_coordinator:
@@ -327,6 +327,6 @@ _EXCEPTIONS: Final = {
 
 
 def rebalance_failed(code: int | None) -> str:
-    """By the class of Java's exception. No code: the member left its group while it waited for the answer."""
+    """Return a reason with the class of Java's exception. `code` is None if the member left its group before the answer came."""
     name = "UnjoinedGroupException" if code is None else _EXCEPTIONS.get(code, "KafkaException")
     return f"rebalance failed due to {name}"

@@ -1,4 +1,4 @@
-"""Assignors as a member uses them: what it sends when it joins, how it assigns as leader, and what it does with its assignment.
+"""Assignors from a member's side: the user data of a join, the leader's assignment, and the reaction to an assignment.
 
 Beside the four of Kafka's clients, `StreamsStrategy` is that of Kafka Streams: it chooses metadata versions as Kafka does (KIP-268) and
 tasks by a simple rule of our own. Kafka's task assignor weighs lags and racks, and its order among equals depends on a salt of the JVM.
@@ -38,14 +38,14 @@ from metashell.groups.topics import Topics
 
 
 class Joined(NamedTuple):
-    """A member as its leader sees it."""
+    """A member, for its leader."""
 
     subscription: Subscription
     instance_id: str | None = None
 
 
 class Strategy(Protocol):
-    """One entry of `partition.assignment.strategy`. It may keep what it learns."""
+    """One entry of `partition.assignment.strategy`. It may have state."""
 
     @property
     def name(self) -> str: ...
@@ -56,20 +56,20 @@ class Strategy(Protocol):
         ...
 
     def user_data(self, topics: Collection[str]) -> bytes | None:
-        """What is sent along with a subscription."""
+        """Return the user data of a subscription."""
         ...
 
     def assign(self, topics: Topics, members: Mapping[str, Joined]) -> Mapping[str, Assignment]:
-        """What the leader gives each member. Errors: MetashellError, which the application gets."""
+        """Return the assignments that the leader sends. Errors: MetashellError, which the application gets."""
         ...
 
     def on_assignment(self, given: Assignment, generation: int) -> str | None:
-        """Take in what this member was given: why it has to rejoin at once, or None."""
+        """Note this member's assignment. Returns the reason to rejoin at once, or None."""
         ...
 
 
 class RangeStrategy:
-    """Eager: range and roundrobin, which remember nothing."""
+    """Eager and without state: range and roundrobin."""
 
     name = "range"
     is_cooperative = False
@@ -78,7 +78,7 @@ class RangeStrategy:
         return None
 
     def assign(self, topics: Topics, members: Mapping[str, Joined]) -> Mapping[str, Assignment]:
-        """Members are seen in the order of java.util.HashMap, as a Java leader sees them."""
+        """Assign with members in the order of java.util.HashMap, as in a Java leader."""
         wanted = {name: topics.named(name) for name in sorted({name for member in members.values() for name in member.subscription.topics})}
         racks = {name: topic.racks for name, topic in wanted.items() if topic is not None}
         given = run_client_assignor(
@@ -95,7 +95,7 @@ class RoundRobinStrategy(RangeStrategy):
 
 
 class StickyStrategy(RangeStrategy):
-    """Eager, so what it owned goes along as user data: at the time of joining the member owns nothing any more."""
+    """Eager. The user data have the earlier partitions, since the member owns none when it joins."""
 
     name = "sticky"
 
@@ -112,7 +112,7 @@ class StickyStrategy(RangeStrategy):
 
 
 class CooperativeStickyStrategy(RangeStrategy):
-    """What is owned stands in the subscription itself; the generation goes along for leaders that read no newer one."""
+    """The subscription itself has the owned partitions. The user data have the generation, for leaders that read old subscriptions."""
 
     name = "cooperative-sticky"
     is_cooperative = True
@@ -129,7 +129,7 @@ class CooperativeStickyStrategy(RangeStrategy):
 
 
 def strategies(names: Iterable[str]) -> list[Strategy]:
-    """New strategies by their names, as a list of assignors in a configuration. Errors: KeyError for an unknown one."""
+    """Return new strategies by name. Errors: KeyError for an unknown one."""
     known: dict[str, type[RangeStrategy]] = {
         made.name: made for made in (RangeStrategy, RoundRobinStrategy, StickyStrategy, CooperativeStickyStrategy)
     }
@@ -170,7 +170,7 @@ class StreamsStrategy:
         self.next_rebalance_ms = NO_REBALANCE_MS
         self._unique_field = 0
 
-    # As a follower.
+    # ---- follower
 
     def user_data(self, topics: Collection[str]) -> bytes:
         self._unique_field = (self._unique_field + 129) % 256 - 128
@@ -187,7 +187,7 @@ class StreamsStrategy:
         return _numbered(raw, self.used, self.version) if layout >= EARLIEST_PROBEABLE else raw
 
     def on_assignment(self, given: Assignment, generation: int) -> str | None:
-        """Errors: ProbingError for an assignment that is none of ours."""
+        """Choose the next version from an assignment. Errors: ProbingError for an assignment that Kafka Streams did not write."""
         version, supported = read_versions(given.user_data or b"")
         info = decode_assignment(self._readable(given.user_data or b"", version))
         self.error_code = info.error_code
@@ -204,12 +204,12 @@ class StreamsStrategy:
         return "Scheduled probing rebalance" if chosen.must_rejoin else None
 
     def _readable(self, raw: bytes, version: int) -> bytes:
-        """Bytes of simulated code are those of the newest real version."""
+        """Return the version to encode with: simulated code of the future writes the newest real version."""
         if LATEST_ASSIGNMENT_INFO_VERSION < version <= self.version:
             return _numbered(raw, LATEST_ASSIGNMENT_INFO_VERSION, LATEST_ASSIGNMENT_INFO_VERSION)
         return raw
 
-    # As the leader.
+    # ---- leader
 
     def assign(self, topics: Topics, members: Mapping[str, Joined]) -> Mapping[str, Assignment]:
         """Errors: ProbingError for a subscription that does not decode, and of code that is older than probing for one of the future."""
@@ -232,7 +232,7 @@ class StreamsStrategy:
         }
 
     def _first_answer(self, members: Mapping[str, Subscription], future: set[str], chosen: LeaderVersions) -> dict[str, Assignment]:
-        """As the first release that probed: nothing for those of the future, and for all others what they had."""
+        """Assign as the first releases with probing: members of the future get nothing, and all others what they had."""
         return {
             member_id: self._given((), LeaderVersions(self.version, self.version))
             if member_id in future
@@ -259,7 +259,7 @@ class StreamsStrategy:
 
 
 def read_versions(user_data: bytes) -> tuple[int, int]:
-    """The version, and the newest supported one: -1 in versions that do not say it, or where the bytes end."""
+    """Return the version, and the newest supported one: -1 in versions without it, or if the bytes end."""
     version = int.from_bytes(user_data[:4], "big", signed=True)
     supported = int.from_bytes(user_data[4:8], "big", signed=True) if len(user_data) >= 8 and version >= EARLIEST_PROBEABLE else -1
     return version, supported
@@ -270,7 +270,7 @@ def _numbered(raw: bytes, version: int, supported: int) -> bytes:
 
 
 def assign_tasks_by_share(topics: Topics, members: Mapping[str, Subscription]) -> dict[str, tuple[Partition, ...]]:
-    """Tasks for members: each keeps what it owned or ran up to its share. What another member still owns is withheld (KIP-429)."""
+    """Assign tasks: each member keeps what it owned or ran up to its share. A partition that another still owns is withheld (KIP-429)."""
     names = sorted({name for one in members.values() for name in one.topics})
     known = {name: topic for name in names if (topic := topics.named(name)) is not None}
     free = set(range(max((topic.partition_count for topic in known.values()), default=0)))

@@ -29,14 +29,14 @@ from metashell.codec.streams_assignment import (
 from metashell.common.errors import DecodeError, EncodeError, MetashellError
 
 EARLIEST_PROBEABLE: Final = 3
-"""The first version whose messages say what else their sender supports."""
+"""The first version whose messages include the newest version that their sender supports."""
 
 NO_ERROR: Final = 0
 ASSIGNMENT_ERROR: Final = 3
 
 
 class LeaderVersions(NamedTuple):
-    """What a leader answers with. `error_code` is not 0 where no version suits all."""
+    """The versions in a leader's assignment. `error_code` is not 0 if no version suits all members."""
 
     version: int
     commonly_supported: int
@@ -51,10 +51,10 @@ class NextVersion(NamedTuple):
 
 
 def choose_versions(latest: int, members: Iterable[tuple[int, int]]) -> LeaderVersions:
-    """The lowest version of all members, given as (used, latest supported), and the newest that all support.
+    """Choose the lowest version that members use, given as (used, latest supported), and the newest that all support.
 
-    A member that uses more than the leader knows is answered in a version it can read, unless someone is too old to say what else it
-    supports: then everyone gets an error.
+    A member with a version above the leader's is answered in a version that it can read. If another member is too old to report its newest
+    supported version, all get an error.
     """
     version = commonly_supported = latest
     has_future = False
@@ -68,9 +68,9 @@ def choose_versions(latest: int, members: Iterable[tuple[int, int]]) -> LeaderVe
 
 
 def choose_next_version(used: int, latest: int, received: int, commonly_supported: int) -> NextVersion:
-    """What a member does about the version of its assignment. `commonly_supported` is -1 where the version has none.
+    """Choose a member's reaction to the version of its assignment. `commonly_supported` is -1 in versions without it.
 
-    Errors: ProbingError for an assignment that no leader may send it.
+    Errors: ProbingError for an assignment that no leader may send.
     """
     if received > used:
         raise task_assignment_error(f"Sent a version {used} subscription but got an assignment with higher version {received}.")
@@ -93,7 +93,7 @@ LATEST_VERSIONS: Final = {
     **dict.fromkeys(("3.0", "3.1"), 10),
     **dict.fromkeys(("3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"), 11),
 }
-"""The newest version of the metadata, by release, oldest first."""
+"""The newest version of the metadata by release, the oldest first."""
 _ORDER: Final = {release: number for number, release in enumerate(LATEST_VERSIONS)}
 _FIRST_PROBING: Final = "2.0"
 _FIRST_COOPERATIVE: Final = "2.4"
@@ -103,14 +103,14 @@ _OLD_TABLE_CHANGES_BEFORE: Final = "3.5"
 
 
 class InitialVersion(NamedTuple):
-    """How a member of a Streams application begins."""
+    """The first version of a member, and its compatibility settings."""
 
     version: int
     is_cooperative: bool
     has_old_foreign_keys: bool = False
     """Whether it writes foreign-key joins in the old format."""
     has_old_table_changes: bool = False
-    """The same for repartitioned table changes."""
+    """Whether it writes repartitioned table changes in the old format."""
 
 
 def is_before(release: str, other: str) -> bool:
@@ -118,13 +118,13 @@ def is_before(release: str, other: str) -> bool:
 
 
 def allowed_upgrade_from(release: str) -> list[str]:
-    """The values of `upgrade.from` that code of this release takes, besides none."""
+    """Return the values of `upgrade.from` that this release accepts, besides none."""
     oldest = _FIRST_COOPERATIVE if not is_before(release, _FIRST_WITHOUT_EAGER) else "0.10.0"
     return [one for one in LATEST_VERSIONS if is_before(one, release) and not is_before(one, oldest)]
 
 
 def initial_version(release: str, upgrade_from: str | None = None) -> InitialVersion:
-    """The first version that code of a release sends. Errors: ProbingError for a value that it refuses."""
+    """Return the first version that a release sends. Errors: ProbingError for a value of `upgrade.from` that it refuses."""
     latest = LATEST_VERSIONS[release]
     is_cooperative = not is_before(release, _FIRST_COOPERATIVE)
     if upgrade_from is None:
@@ -143,18 +143,18 @@ def initial_version(release: str, upgrade_from: str | None = None) -> InitialVer
 
 
 def answers_future_with_nothing(release: str) -> bool:
-    """Whether a leader of this release gives members of the future no tasks, as the first ones did that probed: 2.0 to 2.3."""
+    """Whether a leader of this release gives members of the future no tasks, as 2.0 to 2.3 did."""
     return not is_before(release, _FIRST_PROBING) and is_before(release, _FIRST_COOPERATIVE)
 
 
 def supports_probing(release: str) -> bool:
-    """Whether a leader of this release answers members of the future at all."""
+    """Whether a leader of this release supports members of the future at all."""
     return not is_before(release, _FIRST_PROBING)
 
 
 UNKNOWN_VERSION: Final = -1
 LATEST_OFFSET: Final = -2
-"""The offset sum of a task that runs as active."""
+"""The offset sum of an active task."""
 UNKNOWN_OFFSET_SUM: Final = -3
 NO_PROCESS: Final = bytes(16)
 
@@ -170,7 +170,7 @@ _VERSION_SIZE = 4
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionInfo:
-    """Shape: `offset_sums` in the order in which they are written; `process_id` has 16 bytes; `latest_supported` is -1 in versions 1, 2."""
+    """Shape: `offset_sums` in written order; `process_id` has 16 bytes; `latest_supported` is -1 in versions 1 and 2."""
 
     version: int
     latest_supported: int = UNKNOWN_VERSION
@@ -186,7 +186,7 @@ class SubscriptionInfo:
 
     @property
     def previous_tasks(self) -> frozenset[TaskId]:
-        """The tasks that ran as active."""
+        """The active tasks."""
         return frozenset(task for task, offset_sum in self.offset_sums.items() if offset_sum == LATEST_OFFSET)
 
     @property
@@ -230,7 +230,7 @@ def encode_subscription(info: SubscriptionInfo) -> bytes:
 
 
 def _task_ids(tasks: frozenset[TaskId], info: SubscriptionInfo, structs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Tasks as a java.util.HashSet holds them."""
+    """Return tasks in the order of a java.util.HashSet."""
     came = [task for task in info.offset_sums if task in tasks]
     return tuple(
         structs["TaskId"](topic_group_id=task.subtopology, partition=task.partition)
@@ -239,7 +239,7 @@ def _task_ids(tasks: frozenset[TaskId], info: SubscriptionInfo, structs: Mapping
 
 
 def _task_hash(task: TaskId) -> int:
-    """What TaskId.hashCode gives, without its sign, for a task that has no named topology."""
+    """Return TaskId.hashCode, unsigned, for a task without named topology."""
     return (((31 + task.subtopology) * 31 + task.partition) * 31) & 0xFFFFFFFF
 
 
@@ -251,7 +251,7 @@ def _by_subtopology(offset_sums: Mapping[TaskId, int], structs: Mapping[str, Any
 
 
 def decode_subscription(raw: bytes) -> SubscriptionInfo:
-    """What the bytes say; bytes behind it are not looked at. Errors: ProbingError, as Kafka Streams fails."""
+    """Decode the bytes; trailing bytes are ignored. Errors: ProbingError, with the exception of Kafka Streams."""
     version, latest_supported = _int_at(raw, 0), UNKNOWN_VERSION
     if version > LATEST_ASSIGNMENT_INFO_VERSION:
         return SubscriptionInfo(version, _int_at(raw, _VERSION_SIZE))
@@ -336,7 +336,7 @@ def encode_assignment(info: StreamsAssignment) -> bytes:
 
 
 def decode_assignment(raw: bytes) -> StreamsAssignment:
-    """What the bytes say; bytes behind it are not looked at. Errors: ProbingError, as Kafka Streams fails."""
+    """Decode the bytes; trailing bytes are ignored. Errors: ProbingError, with the exception of Kafka Streams."""
     if len(raw) >= 4:
         version = int.from_bytes(raw[:4], "big", signed=True)
         if not 1 <= version <= LATEST_ASSIGNMENT_INFO_VERSION:
@@ -352,7 +352,7 @@ def decode_assignment(raw: bytes) -> StreamsAssignment:
 
 
 class ProbingError(MetashellError):
-    """Shape: `java_class` is the exception's simple name, `message` its text; None where Java has none."""
+    """Shape: `java_class` is the exception's simple name, `message` its text; None if Java has none."""
 
     def __init__(self, java_class: str, message: str | None) -> None:
         super().__init__(message or java_class)

@@ -33,12 +33,12 @@ EMBEDDED: Final = "embedded"
 LISTENER: Final = "group.coordinator.listener"
 BROKER_ID: Final = "group.coordinator.broker.id"
 NODE_ID: Final = 100
-"""Far from the ids of controllers, and before those of fake brokers."""
+"""The broker id, far from the ids of controllers and below those of fake brokers."""
 PORT: Final = 9092
 
 
 class Values(Protocol):
-    """The checked values of a server's configuration."""
+    """Reads the checked values of a server's configuration."""
 
     @property
     def originals(self) -> Mapping[str, str]: ...
@@ -50,15 +50,15 @@ class Values(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupServerConfig:
-    """What a group server is started with; where it listens, and the id of the broker as which it registers, are among the settings."""
+    """The configuration of a group server. Its address and broker id are in `settings`."""
 
     settings: Settings = field(default_factory=Settings)
     allow_plaintext: bool = False
-    """Whether it may listen where other machines reach it: nobody has to say who they are."""
+    """Whether it may listen on addresses that other machines reach, although it authenticates nobody."""
     creates_topics: bool = True
     """auto.create.topics.enable."""
     partitions: int = 1
-    """num.partitions: what a topic has that is made because a client asked about it."""
+    """num.partitions, for topics that a client's request creates."""
 
     @property
     def node_id(self) -> int:
@@ -70,7 +70,7 @@ class GroupServerConfig:
 
 
 def is_wanted(properties: Mapping[str, str]) -> bool:
-    """Whether a server's properties ask for a coordinator. Errors: UsageError for a kind that there is not."""
+    """Whether a server's properties enable a coordinator. Errors: UsageError for an unknown value."""
     kind = properties.get(COORDINATOR)
     if kind not in (None, EMBEDDED):
         raise UsageError(f"{COORDINATOR}={kind}: must be {EMBEDDED}", COORDINATOR)
@@ -78,7 +78,7 @@ def is_wanted(properties: Mapping[str, str]) -> bool:
 
 
 def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
-    """What the values say; `port` is where to listen unless they do. Errors: UsageError."""
+    """Read the configuration; `port` is the default port. Errors: UsageError."""
     text = values.originals.get(LISTENER)
     try:
         address = Address("localhost", port) if text is None else parse_address(text)
@@ -97,7 +97,7 @@ def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
 
 
 def read_settings(values: Values) -> Settings:
-    """The coordinator's settings."""
+    """Read the coordinator's settings."""
     number = values.number
     return Settings(
         min_session_timeout_ms=number("group.min.session.timeout.ms"),

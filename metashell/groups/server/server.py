@@ -41,29 +41,29 @@ from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ConnectionLimits, ListenerOptions
 
 FORWARDED: Final = (19, 20, 32, 37, 44)
-"""CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs: the active controller answers them."""
+"""APIs that the active controller answers: CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs."""
 FEATURE_OF: Final = {
     **dict.fromkeys((68, 69), "group.version"),
     **dict.fromkeys((76, 77), "share.version"),
     **dict.fromkeys((88, 89), "streams.version"),
 }
-"""The feature without which heartbeats and descriptions of a kind of group are refused."""
+"""The feature that heartbeats and descriptions of a kind of group require."""
 NARROWER: Final = {INIT_PRODUCER_ID: (0, 5)}
-"""Where Kafka serves fewer versions than there are."""
+"""APIs of which Kafka serves fewer versions than exist."""
 FORWARD_S: Final = 30.0
 FETCH_WAIT_MAX_S: Final = 60.0
-"""How long a fetch may wait, whatever it asks for; one that waits for less than it wants to is answered with nothing, as at its end."""
+"""The longest wait of a fetch. A fetch that asks for more is answered after this time with no records."""
 STOP_S: Final = 0.1
 UNFIT_MAX: Final = 100
-"""Lines about answers that do not fit."""
+"""The most lines about answers that do not fit their version."""
 
 Ask = Callable[[Any, int | None], Awaitable[Any]]
-"""`(request, version) -> what the active controller answers`; version None for the newest that both have."""
+"""`(request, version) -> answer` of the active controller; version None is the newest that both have."""
 Image = Callable[[], MetadataImage]
 
 
 class GroupServer:
-    """See the package. `features` is what ApiVersions says of features; `on_event` gets a line for what an operator wants to see.
+    """See the package. `features` are those of ApiVersions; `on_event` gets lines for an operator.
 
     `clock` (Unix ms) and `chance` are the system's, unless they are given.
     """
@@ -82,7 +82,7 @@ class GroupServer:
     ) -> None:
         self.config = config
         self.is_serving = False
-        """Whether clients are answered: until it is known as a broker, and while another one is, they are sent away."""
+        """Whether it serves groups. Before it is registered, and while another broker is, connections are closed."""
         self._image = image
         self._ask = ask
         self._features = features
@@ -98,10 +98,10 @@ class GroupServer:
         self._listener: Listener | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._pauses: dict[int, asyncio.TimerHandle] = {}
-        """Fetches that wait, by connection: each has one at most."""
+        """Waiting fetches by connection, at most one for each."""
         self._unfit: set[str] = set()
         self._made: set[str] = set()
-        """Topics that were asked for and that no image has so far."""
+        """Requested topics that are not in the image yet."""
         self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
             FETCH: self._fetch,
             LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
@@ -113,16 +113,16 @@ class GroupServer:
 
     @property
     def address(self) -> Address:
-        """Where clients find it."""
+        """The address for clients."""
         return self._cluster.address
 
     @property
     def port(self) -> int:
-        """Where it listens, 0 before it does."""
+        """The port, 0 before it listens."""
         return 0 if self._listener is None else self._listener.port
 
     async def open(self) -> Address:
-        """Listen; where clients find it. Errors: MetashellError where the address cannot be had; UsageError."""
+        """Listen, and return the address for clients. Errors: MetashellError if the address is not available; UsageError."""
         host, port = self.config.address
         keys = self._answers.keys() | HANDLERS.keys()
         options = ListenerOptions(
@@ -131,18 +131,18 @@ class GroupServer:
             port=port,
             features=self._features,
             identity=NodeIdentity(self._cluster.id, self._cluster.node_id),
-            # One request of a connection at a time, as Kafka does: what comes behind a join waits for it.
+            # One request of a connection at a time, as in Kafka: a request after a join waits for the join's answer.
             limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
             allow_plaintext=self.config.allow_plaintext,
         )
         try:
-            self._listener = await serve(self._take, options, on_closed=self._closed)
+            self._listener = await serve(self._handle, options, on_closed=self._closed)
         except OSError as error:
             raise MetashellError(f"{self.config.address}: {os.strerror(error.errno) if error.errno else error}") from None
         return self.address
 
     async def close(self) -> None:
-        """Listen no more, and forget everything."""
+        """Stop listening, and forget everything."""
         self.machine.close()
         for pause in self._pauses.values():
             pause.cancel()
@@ -153,7 +153,7 @@ class GroupServer:
             await self._listener.stop(STOP_S)
 
     def look(self) -> None:
-        """The image may be another one."""
+        """Note that the image may have changed."""
         before, after = self._cluster.image, self._image()
         if after is before:
             return
@@ -173,12 +173,12 @@ class GroupServer:
         }
 
     def _now_ms(self) -> int:
-        """Unix ms that never go back."""
+        """Return Unix milliseconds that never go back."""
         return self._begun_ms + int((asyncio.get_running_loop().time() - self._begun_s) * 1000)
 
     # ---- requests
 
-    def _take(self, request: ServerRequest) -> None:
+    def _handle(self, request: ServerRequest) -> None:
         if not self.is_serving:
             request.close_connection("the group server is not registered as a broker")
             return
@@ -189,10 +189,10 @@ class GroupServer:
         elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
             self._send(request, error_body(coordinator_request(request, 0), UNSUPPORTED_VERSION))
         else:
-            self.machine.take(request)
+            self.machine.submit(request)
 
     def _closed(self, connection_id: int, reason: str) -> None:
-        """A connection is over, and with it what was asked on it."""
+        """Forget a closed connection and its waiting requests."""
         self.machine.forget(connection_id)
         pause = self._pauses.pop(connection_id, None)
         if pause is not None:
@@ -208,7 +208,7 @@ class GroupServer:
             request.close_connection(f"the answer does not fit: {error}")
 
     def _tell_unfit(self, request: ServerRequest, error: EncodeError) -> None:
-        """Once for each client, API and cause: a client asks again and again."""
+        """Report an unanswerable request, once for each client, API and cause, since clients retry."""
         header = request.header
         asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
         line = f"groups: client {terminal_line(request.client_id)!r}: an answer to {asked} does not fit: {error}"
@@ -238,7 +238,7 @@ class GroupServer:
         wait_s = min(message.max_wait_ms / 1000, FETCH_WAIT_MAX_S)
         self._pauses[request.connection_id] = asyncio.get_running_loop().call_later(wait_s, wake)
 
-    # ---- what the active controller does
+    # ---- forwarding to the active controller
 
     def _forward(self, request: ServerRequest) -> None:
         self._begin(self._forwarded(request))
@@ -258,7 +258,7 @@ class GroupServer:
             self._create(effect.topics)
 
     def _create(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
-        """Have topics made that are not being made; nobody waits for the answer."""
+        """Request the creation of topics, unless that is in progress. Nobody waits for the answer."""
         wanted = {name: how for name, how in topics.items() if name not in self._made}
         if wanted:
             self._made |= wanted.keys()
@@ -296,12 +296,12 @@ class GroupServer:
 
 
 ClockMs = Callable[[], int]
-"""Unix ms."""
+"""Returns Unix milliseconds."""
 SendAnswer = Callable[[ServerRequest, Any], None]
 
 
 class SystemChance:
-    """Ids from the system's source of chance; those of producers are counted."""
+    """Ids from the system's random source. Producer ids are counted."""
 
     def __init__(self) -> None:
         self._producer_ids = count()
@@ -314,13 +314,13 @@ class SystemChance:
 
 
 def coordinator_request(request: ServerRequest, ticket: int) -> Request:
-    """A request of a listener as the coordinator wants it."""
+    """Convert a listener's request to one for the coordinator."""
     header = request.header
     return Request(ticket, header.api_key, header.api_version, request.message, request.client_id, f"/{request.host}")
 
 
 class GroupMachine:
-    """One shard, which has every group. `perform` gets what the coordinator wants others to do."""
+    """Drives one shard, which has every group. `perform` gets the effects for others."""
 
     def __init__(
         self, settings: Settings, topics: Topics, clock: ClockMs, chance: Chance, send: SendAnswer, perform: Callable[[Effect], None]
@@ -332,37 +332,37 @@ class GroupMachine:
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, ServerRequest] = {}
         self._of_connections: dict[int, int] = {}
-        """The ticket of the one request that waits, by connection."""
+        """The ticket of the waiting request, by connection."""
         self._tickets = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self._is_closed = False
-        self._wind()
+        self._schedule_timer()
 
     @property
     def waiting(self) -> int:
-        """Requests that are not answered so far."""
+        """The number of unanswered requests."""
         return len(self._waiting)
 
-    def take(self, request: ServerRequest) -> None:
-        """Have the coordinator decide a request."""
+    def submit(self, request: ServerRequest) -> None:
+        """Let the coordinator decide a request."""
         self._tickets += 1
         self._waiting[self._tickets] = request
         self._of_connections[request.connection_id] = self._tickets
         self._done(self.shard.submit(coordinator_request(request, self._tickets), self._clock()))
 
     def forget(self, connection_id: int) -> None:
-        """A connection is over: nobody waits for an answer to what was asked on it. What its member is in its group does not change."""
+        """Forget a closed connection and its waiting request. Its member stays in the group until its session ends."""
         ticket = self._of_connections.get(connection_id)
         if ticket is not None:
-            self._take_out(ticket)
+            self._pop_waiting(ticket)
 
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
-        """Tell the coordinator of another view of the topics."""
+        """Give the coordinator a new view of the topics."""
         self._done(self.shard.topics_changed(topics, changed, deleted, self._clock()))
 
     def close(self) -> None:
-        """Run no more timers; who waits is told to look for the coordinator elsewhere."""
+        """Stop timers, and answer waiting requests with NOT_COORDINATOR."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -372,38 +372,38 @@ class GroupMachine:
 
     def _done(self, answers: list[Answer]) -> None:
         for answer in answers:
-            request = self._take_out(answer.ticket)
+            request = self._pop_waiting(answer.ticket)
             if request is not None:
                 self._send(request, answer.body)
-        # Their connections stay silent, as with Kafka, until the clients give up.
+        # As in Kafka, these requests are never answered: their clients time out.
         dropped, self.shard.dropped = self.shard.dropped, []
         for ticket in dropped:
-            self._take_out(ticket)
+            self._pop_waiting(ticket)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
             self._perform(effect)
-        self._wind()
+        self._schedule_timer()
 
-    def _take_out(self, ticket: int) -> ServerRequest | None:
+    def _pop_waiting(self, ticket: int) -> ServerRequest | None:
         request = self._waiting.pop(ticket, None)
         if request is not None:
             del self._of_connections[request.connection_id]
         return request
 
-    def _wind(self) -> None:
-        """Have the loop come back when the next timer is due. A bell that rings too early is left: it winds itself anew."""
+    def _schedule_timer(self) -> None:
+        """Schedule a wake-up for the next timer. An earlier wake-up is not cancelled: it schedules the next one."""
         due_ms = self.shard.coordinator.next_due_ms()
         if due_ms is None or self._is_closed or (self._timer is not None and self._timer_due_ms <= due_ms):
             return
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due_ms = due_ms
-        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._ring)
+        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._wake)
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
         self._timer = None
         self.run_due(self._clock())
 
     def run_due(self, now_ms: int) -> None:
-        """Run what is due by then."""
+        """Run the timers that are due."""
         self._done(self.shard.run_due(now_ms))

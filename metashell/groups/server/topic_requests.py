@@ -38,12 +38,12 @@ from metashell.net.addresses import Address
 _BROKERS: Final = 1
 _NULL_NAME_SINCE: Final = 12
 _ALL_OF_CLUSTER: Final = 0b1_1111_1010_0000
-"""What may be done to a cluster, a bit for each operation. Source: AclEntry.supportedOperations."""
+"""The authorized operations on a cluster, a bit for each. Source: AclEntry.supportedOperations."""
 _Topic = messages.MetadataResponse.MetadataResponseTopic
 
 
 def answer_metadata(cluster: Cluster, request: Any, version: int) -> messages.MetadataResponse:
-    """The broker, and the topics that are asked for."""
+    """Answer Metadata with this broker and the requested topics."""
     made = messages.MetadataResponse
     broker = made.MetadataResponseBroker(node_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
     return made(
@@ -55,13 +55,13 @@ def answer_metadata(cluster: Cluster, request: Any, version: int) -> messages.Me
 
 
 def requested_topics(request: Any, version: int) -> tuple[Any, ...] | None:
-    """The topics that a Metadata request names, None for all."""
+    """Return the topics that a Metadata request names, None for all."""
     topics: tuple[Any, ...] | None = request.topics
     return None if not topics and version == 0 else topics
 
 
 def unknown_names(cluster: Cluster, request: Any, version: int) -> list[str]:
-    """The legal names in a Metadata request that no topic has."""
+    """Return the legal names in a Metadata request that no topic has."""
     names = [topic.name for topic in requested_topics(request, version) or () if topic.name]
     return [name for name in names if name != TOPIC and cluster.topic(name) is None and topic_name_fault(name) is None]
 
@@ -125,7 +125,7 @@ _MAX_BYTES: Final = 50 * 1024 * 1024
 
 
 class PartitionReads:
-    """What can be read of the partitions of a cluster."""
+    """The readable logs of a cluster's partitions."""
 
     def __init__(self, cluster: Cluster, shard: Shard) -> None:
         self._cluster = cluster
@@ -133,7 +133,7 @@ class PartitionReads:
         self._offsets = OffsetsLog(shard.written)
 
     def bounds(self, name: str, partition: int) -> tuple[int, int] | None:
-        """Where a partition's log begins and ends, None where there is no such partition."""
+        """Return begin and end of a partition's log, None if there is no such partition."""
         if name == TOPIC:
             return (0, self._shard.end_offset) if partition == 0 else None
         if self._cluster.leader_epoch(name, partition) is None:
@@ -143,7 +143,7 @@ class PartitionReads:
         return 0, max(0, max((found.offset for offsets in groups if (found := offsets.get(key)) is not None), default=0))
 
     def list_offsets(self, request: Any, version: int) -> messages.ListOffsetsResponse:
-        """The beginning or the end of each partition; no record has a timestamp."""
+        """Answer ListOffsets with the begin or end of each partition; no record has a timestamp."""
         made = messages.ListOffsetsResponse.ListOffsetsTopicResponse
         return messages.ListOffsetsResponse(
             topics=tuple(
@@ -165,7 +165,7 @@ class PartitionReads:
         return made(partition_index=index, timestamp=_NO_TIMESTAMP, offset=offset, leader_epoch=epoch if tells_epoch else -1)
 
     def end_offsets_of_epochs(self, request: Any) -> messages.OffsetForLeaderEpochResponse:
-        """Every epoch that is asked for ends where the log ends."""
+        """Answer OffsetForLeaderEpoch: every requested epoch ends at the end of the log."""
         made = messages.OffsetForLeaderEpochResponse
         return made(
             topics=tuple(
@@ -184,7 +184,7 @@ class PartitionReads:
         return made(partition=partition.partition, leader_epoch=partition.leader_epoch, end_offset=bounds[1])
 
     def fetch(self, request: Any, version: int) -> tuple[messages.FetchResponse, bool]:
-        """The answer as it is now, and whether it says anything: one without data or errors may wait for `max_wait_ms`."""
+        """Return the answer to a Fetch, and whether it has data or errors; without them it may wait for `max_wait_ms`."""
         made = messages.FetchResponse
         if request.session_id:
             return made(error_code=FETCH_SESSION_ID_NOT_FOUND), True
@@ -229,12 +229,12 @@ TOPIC: Final = "__consumer_offsets"
 
 
 def topic_id(cluster_id: str) -> bytes:
-    """The id that the topic has here, the same for a cluster: no record of the metadata says one."""
+    """Derive the id of the offsets topic from the cluster id, since no metadata record has one."""
     return hashlib.sha256(f"{cluster_id} {TOPIC}".encode()).digest()[:16]
 
 
 class OffsetsLog:
-    """The batches of a shard, encoded when they are first fetched."""
+    """The batches of a shard, encoded at their first fetch."""
 
     def __init__(self, written: Sequence[Written]) -> None:
         self._written = written
@@ -242,7 +242,7 @@ class OffsetsLog:
         self._batches: list[bytes] = []
 
     def read(self, offset: int, size_max: int) -> bytes:
-        """Whole batches from the one that holds `offset`, at least one where there is any, up to `size_max` bytes."""
+        """Return whole batches from the one with `offset` on, up to `size_max` bytes but at least one."""
         for batch in self._written[len(self._batches) :]:
             data = batch_bytes(batch)
             self._bases.append(batch.base_offset)
@@ -259,10 +259,10 @@ class OffsetsLog:
 
 
 def batch_bytes(batch: Written) -> bytes:
-    """A batch as it stands in the log, where no producer numbers its batches."""
+    """Encode a batch of the log. Batches have no sequence numbers, because the coordinator has no producer."""
     producer = batch.producer
     if batch.marker is not None:
-        assert producer is not None, "a transaction is somebody's"
+        assert producer is not None, "a transaction has a producer"
         key, value = write_control_record(COMMIT if batch.marker else ABORT, messages.EndTxnMarker(coordinator_epoch=0))
         records = [BatchRecord(batch.base_offset, batch.timestamp_ms, key, value)]
     else:
@@ -299,14 +299,14 @@ class Cluster:
         return self.image.topics.by_name.get(name)
 
     def name_of(self, id: bytes) -> str | None:
-        """The name of a topic, None for an id that no topic has."""
+        """Return the name of a topic, None for an unknown id."""
         if id == self.offsets_topic_id:
             return TOPIC
         found = self.image.topics.by_id.get(id)
         return None if found is None else found.name
 
     def leader_epoch(self, name: str, partition: int) -> int | None:
-        """The leader's epoch of a partition, None where there is no such partition."""
+        """Return the leader epoch of a partition, None if there is no such partition."""
         if name == TOPIC:
             return 0 if partition == 0 else None
         topic = self.topic(name)
@@ -316,7 +316,7 @@ class Cluster:
 
 
 class ImageTopics:
-    """A `Topics` over one image. What is asked for is made once; a view of the next image takes over what did not change."""
+    """A `Topics` over one image. Topics are converted at their first use; the view of the next image reuses unchanged ones."""
 
     def __init__(self, image: MetadataImage, version: int, before: ImageTopics | None = None) -> None:
         self.image = image
@@ -356,7 +356,7 @@ class ImageTopics:
 
 
 def changed_topics(before: MetadataImage, after: MetadataImage) -> tuple[set[str], set[str]]:
-    """Names of topics that are new or not as they were, and of those that are gone. One that was made anew is in both."""
+    """Return the names of new or changed topics, and of deleted ones. A topic that was deleted and created again is in both."""
     if before.topics is after.topics:
         return set(), set()
     old, new = before.topics.by_name, after.topics.by_name

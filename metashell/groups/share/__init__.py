@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
-from metashell.codec.java import string_hash_order
 from metashell.groups.decision import GroupError, Record
 from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
@@ -22,15 +21,15 @@ from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
 
 FIRST_EPOCH: Final = 1
-"""Of a group that nobody has written yet."""
+"""The epoch of a group without records."""
 
 
 @dataclass(slots=True, eq=True)
 class ShareGroup(Group):
-    """Shape: `subscribers` counts the members that name a topic.
+    """A share group. Shape: `subscribers` counts the members that name a topic.
 
-    Not from records alone: `checked_version` is that of the metadata with which the hash was last found to agree; `state_asked_ms` is when
-    share state was asked for last, for a request that has no answer is repeated.
+    Not from records: `checked_version` is the metadata version for which the hash was last found unchanged; `state_asked_ms` is when share
+    state was last requested, since a request without answer is repeated.
     """
 
     type: ClassVar[str] = "share"
@@ -49,7 +48,7 @@ class ShareGroup(Group):
     state_asked_ms: int = field(default=0, compare=False)
 
     def put(self, member: ShareGroupMember) -> None:
-        """Take a member as it is now."""
+        """Add or replace a member."""
         known = self.members.get(member.member_id)
         self.members[member.member_id] = member
         if known is None or known.names != member.names:
@@ -127,7 +126,7 @@ class ShareGroup(Group):
 
 
 def count_subscribers(subscribers: Mapping[str, int], before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, int]:
-    """How many members name each topic, once one of them has changed its mind."""
+    """Return the subscribers of each topic after one member has changed its subscription."""
     counts = dict(subscribers)
     for name in before:
         counts[name] = counts.get(name, 0) - 1
@@ -150,7 +149,7 @@ LEAVE_EPOCH: Final = -1
 
 
 class ShareGroupMember(NamedTuple):
-    """Shape: `names` are in the order of Kafka's set. Members have no partitions to give up: others may have the same ones."""
+    """Shape: `names` are in the order of Kafka's set. Members never have to revoke, since others may have the same partitions."""
 
     member_id: str
     epoch: int = 0
@@ -161,12 +160,6 @@ class ShareGroupMember(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     names: tuple[str, ...] = ()
-
-
-def names_in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Names as the java.util.HashSet has them that is made from them."""
-    names = tuple(names)
-    return string_hash_order(names, max(int(len(names) / 0.75) + 1, 16))
 
 
 SHARE_MEMBER: Final = 10
@@ -225,7 +218,7 @@ def share_state_record(group_id: str, state: ShareState) -> Record:
 
 
 def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> ShareState:
-    """What a record says."""
+    """Return the share state in a record's value."""
     return ShareState(
         {topic.topic_id: NamedPartitions(topic.topic_name, frozenset(topic.partitions)) for topic in value.initializing_topics},
         {topic.topic_id: NamedPartitions(topic.topic_name, frozenset(topic.partitions)) for topic in value.initialized_topics},
@@ -234,12 +227,12 @@ def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> Sha
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """What removes a member, in Kafka's order."""
+    """Return the records that remove a member, in Kafka's order."""
     return [_current_tombstone(group_id, member_id), _target_tombstone(group_id, member_id), _member_tombstone(group_id, member_id)]
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Record]:
-    """What removes a group, in Kafka's order."""
+    """Return the records that remove a group, in Kafka's order."""
     ids = list(member_ids)
     return [
         *(_current_tombstone(group_id, id) for id in ids),
@@ -271,7 +264,7 @@ def _named(kind: Any, topics: ByTopic) -> tuple[Any, ...]:
 
 
 class NamedPartitions(NamedTuple):
-    """Partitions of one topic, and the name it had when they were noted."""
+    """Partitions of one topic, with the topic's name at that time."""
 
     name: str
     partitions: frozenset[int]
@@ -281,14 +274,14 @@ ByTopic = Mapping[bytes, NamedPartitions]
 
 
 class ShareState(NamedTuple):
-    """Shape: by topic id; `deleting` by id and name."""
+    """The share state of a group's partitions. Shape: by topic id; `deleting` by id and name."""
 
     initializing: ByTopic
     initialized: ByTopic
     deleting: Mapping[bytes, str]
 
     def lacking(self, names: Iterable[str], topics: Topics, is_waiting: bool) -> ByTopic:
-        """Partitions of these topics without state. While somebody `is_waiting` for an answer, those that were asked for do not count."""
+        """Return partitions of these topics without state. With `is_waiting`, those being initialized do not count."""
         found = {}
         for topic in (topics.named(name) for name in names):
             if topic is None:
@@ -299,20 +292,20 @@ class ShareState(NamedTuple):
         return found
 
     def asked_for(self, added: ByTopic) -> ShareState:
-        """State was asked for."""
+        """Note that initialization was requested."""
         left = {id: name for id, name in self.deleting.items() if id not in added}
         return self._replace(initializing=_more(self.initializing, added), deleting=left)
 
     def made(self, done: ByTopic) -> ShareState:
-        """State was made."""
+        """Note that state was initialized."""
         return self._replace(initializing=_less(self.initializing, done), initialized=_more(self.initialized, done))
 
     def not_made(self, failed: ByTopic) -> ShareState:
-        """State could not be made: it is asked for again."""
+        """Note that initialization failed, so that it is requested again."""
         return self._replace(initializing=_less(self.initializing, failed))
 
     def without_topics(self, ids: Collection[bytes]) -> ShareState:
-        """Topics are gone, and their state with them."""
+        """Drop the state of deleted topics."""
         return ShareState(
             {id: topic for id, topic in self.initializing.items() if id not in ids},
             {id: topic for id, topic in self.initialized.items() if id not in ids},
@@ -320,7 +313,7 @@ class ShareState(NamedTuple):
         )
 
     def all_deleting(self) -> ShareState:
-        """The group is to go, and all its state before it."""
+        """Mark all state for deletion, which precedes the deletion of the group."""
         known = {id: topic.name for id, topic in (*self.initializing.items(), *self.initialized.items())}
         return ShareState({}, {}, {**self.deleting, **known})
 

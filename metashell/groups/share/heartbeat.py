@@ -16,7 +16,6 @@ from metashell.codec.error_codes import (
     GROUP_ID_NOT_FOUND,
     GROUP_MAX_SIZE_REACHED,
     INVALID_REQUEST,
-    UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.java import string_hash_order
@@ -24,6 +23,7 @@ from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember,
 from metashell.groups.assignors.server import run_server_assignor
 from metashell.groups.decision import Answer, Decision, Effect, GroupError, InitializeShareState, Record, Request
 from metashell.groups.error_answers import error_body
+from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     LEAVE_EPOCH,
     NO_PARTITIONS,
@@ -37,7 +37,6 @@ from metashell.groups.share import (
     group_record,
     member_record,
     member_tombstones,
-    names_in_order,
     share_state_record,
     target_member_record,
     target_record,
@@ -46,16 +45,19 @@ from metashell.groups.state import Context, Group
 from metashell.groups.topics import Topics, group_hash
 
 STATE_RETRY_MS: Final = 30_000
-"""Share state that was asked for and has not come in this time is asked for again."""
+"""The time after which a request for share state is repeated."""
 
 
 def handle_share_heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide a heartbeat. Errors: GroupError for one that is refused."""
+    """Decide a heartbeat. Errors: GroupError if it is refused."""
     body = request.body
     _check(body)
     if body.member_epoch == LEAVE_EPOCH:
         return _leave(context, request)
-    group = _group_to_join(context, body) if body.member_epoch == 0 else share_group(context, body.group_id, "Share group")
+    if body.member_epoch == 0 and body.group_id not in context.state.groups:
+        group = ShareGroup(body.group_id)
+    else:
+        group = share_group(context, body.group_id, "Group" if body.member_epoch == 0 else "Share group")
     known = _known_member(context, group, body)
     member = _merged(known, request)
     records = [] if member == known else [member_record(group.group_id, member)]
@@ -72,7 +74,7 @@ def handle_share_heartbeat(context: Context, request: Request, now_ms: int) -> D
 
 
 def share_group(context: Context, group_id: str, missing: str = "Group") -> ShareGroup:
-    """A share group by its id. Errors: GroupError where it is not there, or of another kind."""
+    """Return the share group. Errors: GroupError if it does not exist or is of another kind."""
     group: Group | None = context.state.groups.get(group_id)
     if group is None:
         raise GroupError(GROUP_ID_NOT_FOUND, f"{missing} {group_id} not found.")
@@ -82,7 +84,7 @@ def share_group(context: Context, group_id: str, missing: str = "Group") -> Shar
 
 
 def _check(body: Any) -> None:
-    """Errors: GroupError for a request that makes no sense, whatever the groups are."""
+    """Errors: GroupError for a request that is invalid by itself."""
     if not body.member_id.strip():
         raise GroupError(INVALID_REQUEST)
     if not body.group_id.strip():
@@ -100,7 +102,7 @@ def _leave(context: Context, request: Request) -> Decision:
     group = share_group(context, body.group_id)
     member = group.members.get(body.member_id)
     if member is None:
-        raise _unknown(group, body.member_id)
+        raise group.unknown_member(body.member_id)
     response = messages.ShareGroupHeartbeatResponse(member_id=body.member_id, member_epoch=LEAVE_EPOCH)
 
     def stay(code: int, at_ms: int) -> Decision:
@@ -110,19 +112,15 @@ def _leave(context: Context, request: Request) -> Decision:
     return Decision(remove_share_member(context, group, member), [Answer(request.ticket, response)], on_failure=stay)
 
 
-def _group_to_join(context: Context, body: Any) -> ShareGroup:
-    return share_group(context, body.group_id) if body.group_id in context.state.groups else ShareGroup(body.group_id)
-
-
 def _known_member(context: Context, group: ShareGroup, body: Any) -> ShareGroupMember:
-    """The member as it is, or a new one. Errors: GroupError for one that the group does not take, or not in this epoch."""
+    """Return the member or a new one. Errors: GroupError for an unknown or fenced member and for a full group."""
     known = group.members.get(body.member_id)
     limit, epoch = context.settings.share.max_size, body.member_epoch
     if known is None:
         if len(group.members) >= limit:
             raise GroupError(GROUP_MAX_SIZE_REACHED, f"The share group has reached its maximum capacity of {limit} members.")
         if epoch != 0:
-            raise _unknown(group, body.member_id)
+            raise group.unknown_member(body.member_id)
         return ShareGroupMember(body.member_id)
     if epoch in (0, known.epoch, known.previous_epoch):
         return known
@@ -139,7 +137,7 @@ def _known_member(context: Context, group: ShareGroup, body: Any) -> ShareGroupM
 
 
 def _merged(known: ShareGroupMember, request: Request) -> ShareGroupMember:
-    """The member with what it says of itself; what it leaves out stays."""
+    """Return the member with the fields of its request. Omitted fields stay."""
     body = request.body
     names = known.names if body.subscribed_topic_names is None else names_in_order(body.subscribed_topic_names)
     return known._replace(
@@ -151,9 +149,9 @@ def _merged(known: ShareGroupMember, request: Request) -> ShareGroupMember:
 
 
 def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, member: ShareGroupMember, records: list[Record]) -> int:
-    """The group's epoch, raised where its topics have changed, or where a partition has become ready that no target has.
+    """Return the group's epoch, raised if its topics have changed, or if share state exists for a partition that no target has.
 
-    A target that is yet to be computed takes in what is ready, so the epoch need not be raised for that.
+    If a target is due to be computed anyway, it will include such partitions, and the epoch is not raised for them.
     """
     topics = context.state.topics
     is_raised = member.names != known.names or (group.assignment_epoch >= group.epoch and lacks_what_is_ready(group))
@@ -168,16 +166,16 @@ def _next_epoch(context: Context, group: ShareGroup, known: ShareGroupMember, me
 
 
 def _target(context: Context, group: ShareGroup, member: ShareGroupMember, epoch: int, now_ms: int) -> Target:
-    """The member's target: a new one where the epoch has moved on, though not more often than the interval allows."""
+    """Return the member's target, a new one if the epoch was raised and the assignment interval has passed."""
     settings = context.settings.share
-    interval_ms = group_setting(context, group.group_id, "share.assignment.interval.ms", settings.assignment_interval_ms)
+    interval_ms = context.group_setting(group.group_id, "share.assignment.interval.ms", settings.assignment_interval_ms)
     if epoch <= group.assignment_epoch or (group.assignment_ms and now_ms < group.assignment_ms + interval_ms):
-        return known_target(group, member.member_id)
+        return Target(group.assignment_epoch, group.targets.get(member.member_id, NO_PARTITIONS))
     return new_target(group, member, epoch, settings.assignors[0], context.state.topics, now_ms)
 
 
 def _asked_state(context: Context, group: ShareGroup, names: dict[str, int], now_ms: int, records: list[Record]) -> list[Effect]:
-    """Have share state made for the partitions of subscribed topics that have none."""
+    """Request share state for partitions of subscribed topics that have none."""
     state = group.share_state or NO_STATE
     is_waiting = now_ms - group.state_asked_ms < STATE_RETRY_MS
     lacking = state.lacking(names, context.state.topics, is_waiting)
@@ -192,7 +190,7 @@ def _response(context: Context, body: Any, known: ShareGroupMember, member: Shar
     response = messages.ShareGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group_setting(context, body.group_id, "share.heartbeat.interval.ms", default_ms),
+        heartbeat_interval_ms=context.group_setting(body.group_id, "share.heartbeat.interval.ms", default_ms),
     )
     if body.member_epoch == 0 or body.subscribed_topic_names is not None or member.assigned != known.assigned:
         response.assignment = _assignment(member.assigned)
@@ -206,25 +204,16 @@ def _assignment(partitions: Partitions) -> messages.ShareGroupHeartbeatResponse.
     )
 
 
-def _unknown(group: ShareGroup, member_id: str) -> GroupError:
-    return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
-
-
 class Target(NamedTuple):
-    """What one member has to come to, and in which epoch; `records` say so where it is new."""
+    """A member's target and its epoch, with the records of a new target."""
 
     epoch: int
     partitions: Partitions
     records: tuple[Record, ...] = ()
 
 
-def known_target(group: ShareGroup, member_id: str) -> Target:
-    """The target as it was last computed."""
-    return Target(group.assignment_epoch, group.targets.get(member_id, NO_PARTITIONS))
-
-
 def new_target(group: ShareGroup, changed: ShareGroupMember, epoch: int, assignor: str, topics: Topics, now_ms: int) -> Target:
-    """A target for all members, of whom one has changed or is new. Errors: GroupError where the assignor fails."""
+    """Compute a target for all members, of whom one has changed or is new. Errors: GroupError if the assignor fails."""
     members = {**group.members, changed.member_id: changed}
     asked = {id: _server_member(group, members[id], topics) for id in string_hash_order(members)}
     initialized = {} if group.share_state is None else group.share_state.initialized
@@ -239,7 +228,7 @@ def new_target(group: ShareGroup, changed: ShareGroupMember, epoch: int, assigno
 
 
 def reconcile_share_member(member: ShareGroupMember, target: Target, topics: Topics) -> ShareGroupMember:
-    """The member at its target: others may have the same partitions, so nothing has to be given up first."""
+    """Move the member to its target in one step: others may have the same partitions, so nothing must be revoked first."""
     ids = {topic.id for name in member.names if (topic := topics.named(name)) is not None}
     assigned = {id: numbers for id, numbers in target.partitions.items() if id in ids}
     if target.epoch == member.epoch:
@@ -248,7 +237,7 @@ def reconcile_share_member(member: ShareGroupMember, target: Target, topics: Top
 
 
 def lacks_what_is_ready(group: ShareGroup) -> bool:
-    """Whether partitions of subscribed topics have share state, but no member's target has them."""
+    """Whether a partition of a subscribed topic has share state and is in no member's target."""
     targeted: dict[bytes, set[int]] = {}
     for target in group.targets.values():
         for id, numbers in target.items():
@@ -267,7 +256,7 @@ SESSION: Final = "share-session-timeout"
 
 
 def start_session(context: Context, group_id: str, member_id: str, now_ms: int) -> None:
-    """Give a member its session time from now on."""
+    """Restart a member's session."""
 
     def expire(at_ms: int) -> Decision:
         group = context.state.groups.get(group_id)
@@ -275,36 +264,30 @@ def start_session(context: Context, group_id: str, member_id: str, now_ms: int) 
             return Decision()
         return Decision(remove_share_member(context, group, group.members[member_id]))
 
-    timeout_ms = group_setting(context, group_id, "share.session.timeout.ms", context.settings.share.session_timeout_ms)
+    timeout_ms = context.group_setting(group_id, "share.session.timeout.ms", context.settings.share.session_timeout_ms)
     context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
 
 
 def start_share_sessions(context: Context, now_ms: int) -> None:
-    """Every member that a log has gets its session time anew."""
+    """Start the sessions of all members after loading."""
     for group in context.state.groups.values():
         for member_id in group.members if isinstance(group, ShareGroup) else ():
             start_session(context, group.group_id, member_id, now_ms)
 
 
 def remove_share_member(context: Context, group: ShareGroup, member: ShareGroupMember) -> list[Record]:
-    """The records that remove a member; its timer is cancelled."""
+    """Return the records that remove a member, and cancel its timer."""
     context.timers.cancel((SESSION, group.group_id, member.member_id))
     left = count_subscribers(group.subscribers, member.names, ())
     epoch = group.epoch + 1
     epoch_record = group_record(group.group_id, epoch, group_hash(left, context.state.topics))
-    # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+    # An empty group has nothing to assign, so its assignment is up to date; timestamp 0 lets the next one be computed at once.
     emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
     return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
 
 
-def group_setting(context: Context, group_id: str, name: str, default: int) -> int:
-    """A number from the group's own configs, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(name)
-    return default if own is None else int(own)
-
-
 def state_initialized(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
-    """Note that partitions are ready, or that nobody waits for them any more. What was asked for a group that is gone comes to nothing."""
+    """Record that partitions have share state, or that their initialization failed. Ignored if the group no longer exists."""
     assert isinstance(effect, InitializeShareState)
     group = context.state.groups.get(effect.group_id)
     if not isinstance(group, ShareGroup):
@@ -322,7 +305,7 @@ def state_initialized(context: Context, effect: Effect, is_ok: bool, now_ms: int
 def drop_deleted_topics(
     context: Context, old: Topics, new: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int
 ) -> list[Record]:
-    """The records that drop deleted topics from what groups have share state of."""
+    """Return the records that drop deleted topics from the share state of groups."""
     ids = {topic.id for name in deleted if (topic := old.named(name)) is not None}
     records = []
     for group in context.state.groups.values():

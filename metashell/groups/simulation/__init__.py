@@ -34,7 +34,7 @@ STRATEGY_SUMMARIES = {
     "streams": "Kafka Streams 4.3: cooperative, metadata of version 11",
     "streams-2.0": "Kafka Streams 2.0: eager, metadata of version 3",
 }
-"""How members share partitions, by name."""
+"""Strategies: how members share partitions, by name."""
 SCENARIO_SUMMARIES = {
     "cold-start": "all members start, one after the other",
     "late-join": "all members start, the last one after the first rebalance",
@@ -48,15 +48,15 @@ SCENARIO_SUMMARIES = {
     "static-bounce": "a rolling restart of static members: one after the other",
     "restart-all": "all members stop, and start again",
     "storm": "a member joins every 2 s, 20 times",
-    "slow-member": "a member joins while another one needs 30 s to let go",
-    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to let go",
-    "no-poll": "one member does not poll for longer than it may",
-    "pause": "a process stops for longer than its session, and goes on",
+    "slow-member": "a member joins while another one needs 30 s to revoke",
+    "stuck-member": "a member joins while another one needs longer than the rebalance timeout to revoke",
+    "no-poll": "one member does not poll for longer than max.poll.interval.ms",
+    "pause": "a process pauses for longer than its session, and continues",
     "twin": "two processes have the same instance id",
     "more-partitions": "a topic gets twice as many partitions",
     "topic-deleted": "a topic is deleted",
-    "failover": "the coordinator moves, at rest and within a rebalance",
-    "coordinator-crash": "the broker of the coordinator dies, at rest and within a rebalance",
+    "failover": "the coordinator moves, in a settled group and within a rebalance",
+    "coordinator-crash": "the coordinator's broker dies, in a settled group and within a rebalance",
     "bad-network": "connections break for two minutes",
     "to-cooperative": "from eager to cooperative in two bounces (KIP-429)",
     "to-cooperative-at-once": "from eager to cooperative in one bounce, which fails",
@@ -64,27 +64,28 @@ SCENARIO_SUMMARIES = {
     "to-classic": "from consumer to classic protocol in one bounce",
     "streams-upgrade": "Kafka Streams 2.0 to 3.9 in two bounces: versions 3 to 11 (KIP-268)",
 }
-"""What happens to a group, by name."""
+"""Scenarios: what happens to a group, by name."""
 ASSUMPTIONS = {
-    "session-timeout": "45s: a member that is silent for so long is expelled",
-    "heartbeat-interval": "3s: classic members send heartbeats this often",
+    "session-timeout": "45s: a member that is silent for this long is removed",
+    "heartbeat-interval": "3s: the interval of heartbeats of classic members",
     "max-poll-interval": "5m: also the rebalance timeout",
-    "auto-commit-interval": "5s: offsets are committed this often",
-    "callback": "20ms: the application needs this long in each callback",
-    "away": "5s: a member that restarts is off for so long",
-    "join-gap": "200ms: between two members that start together",
-    "commit": "3ms: the broker needs this long to commit a record",
+    "auto-commit-interval": "5s: the interval of commits of offsets",
+    "callback": "20ms: the duration of each callback of the application",
+    "away": "5s: the time that a restarted member is down",
+    "join-gap": "200ms: the time between two members that start together",
+    "commit": "3ms: the time in which the broker commits a record",
     "latency": "4ms: a message takes from 1 ms up to this",
     "metadata": "2s: clients see a new topic within this time",
     "rate": "10: records a second of each partition",
-    "patience": "15m: a group that is not at rest by then is reported",
+    "patience": "15m: a group that has not settled by then is reported",
 }
-"""What is assumed, by name: the default and what it is."""
+"""Assumptions by name: the default and a description."""
 
 
 class StrategyConfig(NamedTuple):
-    """How the members of a group share partitions. Shape: `assignors` are those of the client, in the order of its configuration; for the
-    consumer protocol the one that it asks the coordinator for; for Kafka Streams `stream:RELEASE`, or `stream:RELEASE:UPGRADE_FROM`."""
+    """How members share partitions. Shape: `assignors` are the client's, in the order of its configuration; for the
+    consumer protocol, the one that it requests; for Kafka Streams `stream:RELEASE` or `stream:RELEASE:UPGRADE_FROM`.
+    """
 
     name: str
     protocol: str
@@ -118,7 +119,7 @@ assert list(STRATEGIES) == list(STRATEGY_SUMMARIES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Shape: partitions are spread over the topics as evenly as they go. Units: ms; `rate` in records a second and partition."""
+    """A simulated group. Shape: partitions are spread evenly over topics. Units: ms; `rate` in records a second and partition."""
 
     strategy: StrategyConfig
     members: int = 10
@@ -130,10 +131,10 @@ class Plan:
     commit_ms: int = 3
     callback_ms: int = 20
     away_ms: int = 5_000
-    """How long a member that is restarted is off."""
+    """How long a restarted member is down."""
     join_gap_ms: int = 200
     metadata_ms: int = 2_000
-    """Clients see another topic or partition within this time."""
+    """The time within which clients see a new topic or partition."""
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
     consumer_heartbeat_interval_ms: int = 5_000
@@ -141,12 +142,12 @@ class Plan:
     auto_commit_interval_ms: int = 5_000
     rate: int = 10
     patience_ms: int = 900_000
-    """So long after the last change a group may take to settle."""
+    """The time in which a group must settle after the last change."""
     quiet_ms: int = 20_000
-    """So long nothing may change before a group counts as settled."""
+    """The time without a change after which a group counts as settled."""
 
     def topic_sizes(self) -> dict[str, int]:
-        """Partitions of each topic, by name."""
+        """Return the number of partitions of each topic, by name."""
         count = max(1, min(self.topics, self.partitions))
         each, more = divmod(self.partitions, count)
         return {f"topic-{number + 1}": each + (number < more) for number in range(count)}
@@ -156,7 +157,7 @@ _ZERO_IS_FINE = frozenset({"callback", "join-gap", "commit", "metadata", "rate"}
 
 
 def apply_assumptions(plan: Plan, named: Mapping[str, str]) -> Plan:
-    """The plan with other assumptions. Errors: UsageError for an unknown name, or a value that cannot be meant."""
+    """Return the plan with other assumptions. Errors: UsageError for an unknown name or an impossible value."""
     for name, text in named.items():
         try:
             plan = replace(plan, **_assumed_field(one_of(name, tuple(ASSUMPTIONS)), text))
@@ -177,7 +178,7 @@ def _assumed_field(name: str, text: str) -> dict[str, Any]:
 
 
 class Violation(NamedTuple):
-    """A rule that did not hold. `rule` is one of `RULES`."""
+    """A broken rule. `rule` is one of `RULES`."""
 
     rule: str
     at_ms: int
@@ -186,22 +187,23 @@ class Violation(NamedTuple):
 
 RULES = {
     "owners": "a partition has at most one owner at any time",
-    "subscribed": "what is assigned is a partition of a topic that is subscribed to",
+    "subscribed": "a member is assigned only partitions of topics that it subscribes to",
     "settles": "a group settles once changes stop",
-    "rounds": "a group does not go on to rebalance without a cause",
+    "rounds": "a group does not keep rebalancing without a cause",
     "keeps": "a cooperative member never revokes what it keeps",
     "commits": "a commit is accepted from the owner only",
     "offsets": "committed offsets never go back",
     "records": "the records of a group give each partition to one member",
-    "failover": "a new coordinator knows what the one before it knew",
+    "failover": "a new coordinator has the state of the one before it",
     "members": "no member fails",
 }
-"""What is checked, by name."""
+"""The checked rules by name."""
 
 
 class Round(NamedTuple):
-    """An assignment that the group came to: a generation, or a target of the coordinator. `moved` counts partitions that changed hands
-    by it, in the assignment."""
+    """An assignment of the group: a generation, or a target of the coordinator. `moved` counts partitions that changed hands
+    in it.
+    """
 
     at_ms: int
     epoch: int
@@ -210,7 +212,7 @@ class Round(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What a member was from one time to another. States: `working`, `callback`, `idle`."""
+    """A member's state from one time to another: `working`, `callback` or `idle`."""
 
     state: str
     from_ms: int
@@ -218,7 +220,7 @@ class Span(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A step of the scenario, or something else worth a line."""
+    """A step of the scenario, or another event worth a line."""
 
     at_ms: int
     text: str
@@ -226,34 +228,35 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Figures:
-    """What is counted from the scenario's first step on. Units: ms."""
+    """Counts from the scenario's first step on. Units: ms."""
 
     moved: int = 0
-    """Partitions that another member got than the one that had it before."""
+    """Partitions that went to another member."""
     given_back: int = 0
-    """Partitions that were taken from a member and given to the same one again."""
+    """Partitions that a member revoked and then got again."""
     revoked: int = 0
     lost: int = 0
     rounds: int = 0
     idle_member_ms: int = 0
-    """Member-time without work: members that run and own nothing."""
+    """The summed time of members that run and own no partition."""
     unowned_partition_ms: int = 0
-    """Partition-time without an owner."""
+    """The summed time of partitions without an owner."""
     gap_max_ms: int = 0
     """The longest time that one partition had no owner."""
     unowned_ms: int = 0
-    """Time in which some partition had no owner."""
+    """The time in which any partition had no owner."""
     zombies: int = 0
-    """Partitions that somebody still believed to own when another got them: he had been given up as dead."""
+    """Partitions that a member removed as dead still believed to own when another got them."""
     read_twice: int = 0
-    """Records that were processed, and read again by the next owner."""
+    """Records that two owners processed, one after the other."""
     refused_commits: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answer about one strategy. Shape: `settled_ms` is the time from the last change to the last thing that came of it, None where
-    the group was still busy at the end; times are from the first step on, before which the group had settled."""
+    """The outcome of one strategy. Shape: `settled_ms` is the time from the last change to its last effect, None if
+    the group was still busy at the end. Times count from the first step, before which the group had settled.
+    """
 
     strategy: str
     scenario: str
@@ -267,10 +270,10 @@ class Outcome:
     marks: tuple[Mark, ...]
     lanes: dict[str, tuple[Span, ...]] = field(default_factory=dict)
     unowned: tuple[tuple[int, int], ...] = ()
-    """Partitions without an owner, whenever that changed: `(at_ms, count)`."""
+    """Partitions without an owner, at each change: `(at_ms, count)`."""
     moves: tuple[tuple[int, int], ...] = ()
-    """Partitions that have moved so far, whenever that changed."""
+    """Partitions that have moved so far, at each change."""
     failures: tuple[str, ...] = ()
-    """Members that failed, and why."""
+    """Members that failed, with the reason."""
     final: tuple[tuple[str, int], ...] = ()
-    """Members at the end, and how many partitions each owns."""
+    """Members at the end, with the number of their partitions."""

@@ -1,4 +1,4 @@
-"""The checkers of a simulation: they get every callback, batch, answer and record, and report the rules that did not hold.
+"""The checkers of a simulation: they see every callback, batch, answer and record, and report broken rules.
 
 They never walk the whole group at each event: owners change with callbacks, assignments are checked once a round, commits when they are
 accepted. A classic group's assignment is in its record (type 2), once a generation. In a consumer group the target's record (6) ends a
@@ -6,8 +6,8 @@ round, and each member's current assignment (8) is what it may own; other record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from metashell.codec.codes import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT
 from metashell.codec.consumer_protocol import read_assignment, read_subscription
@@ -15,35 +15,27 @@ from metashell.codec.error_codes import FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH,
 from metashell.common.errors import DecodeError
 from metashell.groups.classic.group import ClassicGroup
 from metashell.groups.consumer.group import ConsumerGroup
-from metashell.groups.decision import GroupError
+from metashell.groups.coordinator.coordinator import Written
+from metashell.groups.decision import GroupError, Record
+from metashell.groups.members import Callback, Send
 from metashell.groups.simulation import RULES, Mark, Round, Violation
 from metashell.groups.simulation.client import Client, PartitionKey
 from metashell.groups.simulation.ledger import Ledger, Report
-from metashell.groups.state import CommitClaim
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metashell.groups.coordinator.coordinator import Written
-    from metashell.groups.decision import Record
-    from metashell.groups.members import Callback, Send
-    from metashell.groups.simulation.node import Clock, Connection, Peer
-    from metashell.groups.state import Group, State
-    from metashell.groups.topics import Topics
-
+from metashell.groups.simulation.node import Clock, Connection, Peer
+from metashell.groups.state import CommitClaim, Group, State
+from metashell.groups.topics import Topics
 
 VIOLATIONS_MAX: Final = 100
 _GONE: Final = {
     "classic": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION}),
     "consumer": frozenset({UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}),
 }
-"""By the kind of the group: why a commit is refused to a member that was given up. That a member of a consumer group is an epoch behind
-says nothing."""
+"""The errors of commits from removed members, by kind of group. STALE_MEMBER_EPOCH is not one: a current member may be an epoch behind."""
 _SETTLED: Final = ("Stable", "Empty")
 
 
 class Checkers:
-    """See the module. Shape: `groups` are the coordinator's now, `expects_failures` is set by scenarios in which members fail."""
+    """See the module. Shape: `groups` are the current coordinator's; scenarios in which members fail set `expects_failures`."""
 
     def __init__(self, clock: Clock, group_id: str, topics: Topics) -> None:
         self._clock = clock
@@ -57,26 +49,26 @@ class Checkers:
         self.marks: list[Mark] = []
         self.expects_failures = False
         self.gone: Callable[[], None] = lambda: None
-        """What is called when a process has ended by itself."""
+        """Called when a process has ended by itself."""
         self.failures: list[str] = []
         self.ledger = Ledger(self.report, self.has)
         self.records = GroupRecords(self.report, topics)
 
-    # ---- what is asked
+    # ---- queries
 
     @property
     def changed_ms(self) -> int:
-        """When something last changed in the group."""
+        """The time of the last change in the group."""
         return max(self.ledger.changed_ms, self.records.changed_ms)
 
     def has(self, client: Client) -> bool:
-        """Whether the coordinator still has a client: not one that was expired, fenced or replaced, nor one that missed a generation."""
+        """Whether the coordinator still has a client: it was not expired, fenced or replaced, and missed no generation."""
         group = self.groups.get(self._group_id)
         if group is None:
             return False
         given = self._given.get(client, -1)
         if client.is_modern and given < 0:
-            return False  # It has left, be it only for a while.
+            return False  # It has left, perhaps as a static member that will return.
         claim = CommitClaim(client.member.member_id, client.instance_id, given)
         try:
             group.check_commit(claim)
@@ -84,7 +76,7 @@ class Checkers:
             return error.code not in _GONE[group.type]
         return True
 
-    # ---- what happens
+    # ---- events
 
     def report(self, rule: str, text: str) -> None:
         assert rule in RULES
@@ -92,12 +84,12 @@ class Checkers:
             self.violations.append(Violation(rule, self._clock.now_ms - self.begin_ms, text))
 
     def mark(self, text: str) -> None:
-        """A step of the scenario."""
+        """Note a step of the scenario."""
         self.marks.append(Mark(self._clock.now_ms - self.begin_ms, text))
         self.records.cause()
 
     def begin(self) -> None:
-        """Count from here on."""
+        """Start counting here."""
         self.begin_ms = self._clock.now_ms
         self.ledger.begin(self.begin_ms)
         self.records.begin()
@@ -141,7 +133,7 @@ class Checkers:
     def started_at(self, client: Client, partition: PartitionKey, offset: int) -> None:
         self.ledger.started_at(client, partition, offset)
 
-    # ---- what the coordinator does
+    # ---- events of the coordinator
 
     def written(self, batch: Written, connection: Connection | None, sent: Send | None) -> None:
         kinds = self.records.kinds
@@ -153,7 +145,7 @@ class Checkers:
                 kinds[record.type](record, self._clock.now_ms)
 
     def _check_commits(self, records: tuple[Record, ...], peer: Peer, member_id: str) -> None:
-        """Offsets were accepted: from a member, which owns the partitions or was the newest to own them, and not behind those before."""
+        """Check accepted offsets: the member is the current or last owner of the partitions, and the offsets do not go back."""
         group = self.groups.get(self._group_id)
         if isinstance(group, ClassicGroup | ConsumerGroup) and member_id not in group.members:
             self.report("commits", f"offsets are accepted from {peer.client_id}, which is no member")
@@ -175,7 +167,7 @@ class Checkers:
         self.report("commits", f"offset {offset} of {partition[0]}-{partition[1]} is accepted from {peer.client_id} while {whose}")
 
     def answering(self, connection: Connection, sent: Send, body: Any) -> None:
-        """Remember which generation a member was given last: by that one it is judged."""
+        """Remember the last generation that a member got; commits are checked against it."""
         if sent.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
             if body.error_code == NONE:
                 peer = connection.peer
@@ -185,7 +177,7 @@ class Checkers:
             self.ledger.figures.refused_commits += 1
 
     def replaced(self, old: State, new: State, *, is_whole: bool) -> None:
-        """A new coordinator has read the log; where nothing was lost it knows what the old one knew."""
+        """Check a new coordinator after it has read the log: if no batch was lost, it has the old one's state."""
         self.groups = new.groups
         if not is_whole:
             self._committed.clear()
@@ -195,21 +187,21 @@ class Checkers:
         for group_id in old.groups | new.groups:
             before, after = old.groups.get(group_id), new.groups.get(group_id)
             if before is not None and before.type == "classic" and before.state_name() not in _SETTLED:
-                continue  # Its record is of the last generation, and what is under way is not in the log.
+                continue  # Its record is of the last generation; a rebalance in progress is not in the log.
             shown = [None if group is None else group.description(old.topics).as_object() for group in (before, after)]
             if shown[0] != shown[1]:
                 self.report("failover", f"group {group_id} differs after the log was read again")
 
 
 FREE_ROUNDS_MAX: Final = 2
-"""Rounds in a row without another member, another topic or a step of the scenario: a cooperative group needs one to hand over what was
-revoked."""
+"""The most consecutive rounds without a new member, a new topic or a step of the scenario. A cooperative group needs one for partitions
+that were revoked."""
 _GROUP, _MEMBER, _TARGET, _CURRENT = 2, 5, 6, 8
 _CONSUMER_PROTOCOL: Final = "consumer"
 
 
 class GroupRecords:
-    """Shape: `given` has what each member may own by the newest record that says so; `topics` is the coordinator's view."""
+    """Shape: `given` has the partitions that each member may own by its newest record; `topics` is the coordinator's view."""
 
     def __init__(self, report: Report, topics: Topics) -> None:
         self._report = report
@@ -236,12 +228,12 @@ class GroupRecords:
         }
 
     def begin(self) -> None:
-        """Count rounds from here on."""
+        """Start counting rounds here."""
         self.rounds.clear()
         self.round_count = 0
 
     def cause(self) -> None:
-        """Something happened that may cause rebalances."""
+        """Note an event that may cause rebalances."""
         self._free = 0
 
     # ---- classic groups
@@ -273,7 +265,7 @@ class GroupRecords:
         return frozenset(given)
 
     def _check_once(self, given: dict[str, frozenset[PartitionKey]], when: str) -> None:
-        """Every partition goes to one member."""
+        """Check that every partition goes to one member."""
         if len(set[PartitionKey]().union(*given.values())) == sum(map(len, given.values())):
             return
         seen: dict[PartitionKey, str] = {}
@@ -294,7 +286,7 @@ class GroupRecords:
         if record.value is None:
             self._known.pop(record.key.member_id, None)
             self._subscribed.pop(record.key.member_id, None)
-            # It may be back before the next round, and be the same by its id.
+            # It may return before the next round under the same id.
             self.cause()
         else:
             self._known[record.key.member_id] = None
@@ -322,7 +314,7 @@ class GroupRecords:
         self._round(now_ms, record.value.assignment_epoch, targets)
 
     def _current(self, record: Record, now_ms: int) -> None:
-        """What a member has and has to give up is no other member's: E1 of groups.md 10.5."""
+        """Check that no partition which a member has, or still has to give up, belongs to another member (KIP-848)."""
         member_id = record.key.member_id
         for partition in self._held.pop(member_id, ()):
             if self._holder.get(partition) == member_id:
@@ -340,7 +332,7 @@ class GroupRecords:
                 self._report("records", f"{partition[0]}-{partition[1]} is assigned to {member_id} while {other} has not given it up")
 
     def _named(self, listed: Any) -> tuple[PartitionKey, ...]:
-        """Partitions of topics that are there, with the names of their topics."""
+        """Return partitions of existing topics, by name."""
         named: list[PartitionKey] = []
         for one in listed:
             topic = self.topics.with_id(one.topic_id)
@@ -351,7 +343,7 @@ class GroupRecords:
     # ---- rounds
 
     def _round(self, now_ms: int, epoch: int, given: dict[str, frozenset[PartitionKey]]) -> None:
-        """The group came to an assignment."""
+        """Note an assignment of the group."""
         members = frozenset(given) if not self._known else frozenset(self._known)
         if members == self._members:
             self._free += 1

@@ -7,37 +7,32 @@ and consumes at a constant rate. `stalled_until_ms` keeps it from polling (the h
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
-from metashell.groups.members import Callback, Closed, Failed, Send
-from metashell.groups.simulation.node import Connection, Network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from metashell.groups.members import Output
-    from metashell.groups.members.member import MemberMachine
-    from metashell.groups.simulation.node import Clock, CoordinatorNode
-    from metashell.groups.topics import Topics
+from metashell.groups.members import Callback, Closed, Failed, Output, Send
+from metashell.groups.members.member import MemberMachine
+from metashell.groups.simulation.node import Clock, Connection, CoordinatorNode, Network
+from metashell.groups.topics import Topics
 
 PartitionKey = tuple[str, int]
 NEVER: Final = 1 << 62
 _LATE_MS: Final = 100
-"""A heartbeat thread looks at its clock so often, as Java's does."""
+"""The interval at which the heartbeat thread checks its timers, as in Java's client."""
 _URGENT_MS: Final = 1_000
 _POLL_MS: Final = 10
-"""So long a poll waits that came to nothing, unless something comes in meanwhile."""
+"""The time that a poll without result waits, unless something arrives meanwhile."""
 
 
 class Watcher(Protocol):
-    """Who hears what happens in the applications."""
+    """Gets the events of applications."""
 
     def called(self, client: Client, callback: Callback) -> None:
-        """A callback begins: what is assigned belongs to the client from now on."""
+        """A callback begins. The client owns assigned partitions from now on."""
         ...
 
     def returned(self, client: Client, callback: Callback) -> None:
-        """A callback is over: what was revoked or lost is let go."""
+        """A callback has ended. The client no longer owns revoked or lost partitions."""
         ...
 
     def failed(self, client: Client, code: int, message: str) -> None: ...
@@ -45,12 +40,12 @@ class Watcher(Protocol):
     def closed(self, client: Client) -> None: ...
 
     def started_at(self, client: Client, partition: PartitionKey, offset: int) -> None:
-        """The client reads a partition from this offset on."""
+        """The client begins to read a partition at this offset."""
         ...
 
 
 class Client:
-    """See the module. Shape: `slot` is the name that its former lives had too; `revoke_ms` and `assign_ms` are how long callbacks take."""
+    """See the module. Shape: `slot` is a name that survives restarts; `revoke_ms` and `assign_ms` are the durations of callbacks."""
 
     def __init__(
         self,
@@ -87,72 +82,72 @@ class Client:
         self.subscribed: frozenset[str] = frozenset()
         self.pattern: re.Pattern[str] | None = None
         self.is_incremental = False
-        """Whether it gives up only what it has to."""
+        """Whether it revokes only the partitions that it loses."""
         self.is_modern = False
-        """Whether it is a member of the consumer protocol."""
+        """Whether it uses the consumer protocol."""
         self.is_alive = True
         self.is_leaving = False
         self.revoke_ms = 0
         self.assign_ms = 0
         self.slow: list[int] = []
-        """How long the next revocation takes instead; several members may have one list, and then only one of them is slow."""
+        """The duration of the next revocation instead. Members may share one list, so that only one of them is slow."""
         self.stalled_until_ms = 0
         self.paused_until_ms = 0
         self.held: dict[PartitionKey, None] = {}
-        """What it owns, from the begin of `assigned` to the end of `revoked`; without what others got because it was given up as dead."""
+        """Its partitions, from the begin of `assigned` to the end of `revoked`, without those that others got after its removal."""
 
-    # ---- what a scenario does with it
+    # ---- actions of scenarios
 
     def subscribe(self, topics: Iterable[str]) -> None:
         names = tuple(sorted(topics))
         self.subscribed = frozenset(names)
-        self._take(self.member.subscribe(names, self._clock.now_ms))
+        self._handle_outputs(self.member.subscribe(names, self._clock.now_ms))
 
     def subscribe_pattern(self, pattern: str) -> None:
         self.pattern = re.compile(pattern)
-        self._take(self.member.subscribe_pattern(pattern, self._clock.now_ms))
+        self._handle_outputs(self.member.subscribe_pattern(pattern, self._clock.now_ms))
 
     def wants(self, topic: str) -> bool:
         """Whether it is subscribed to a topic."""
         return topic in self.subscribed or (self.pattern is not None and self.pattern.fullmatch(topic) is not None)
 
     def see(self, topics: Topics) -> None:
-        """The metadata reached this client."""
+        """Update the client's metadata."""
         if self.is_alive:
             self.member.topics = topics
             self._plan()
 
     def enforce_rebalance(self, reason: str) -> None:
-        """The application asks for a rebalance."""
-        self._take(self.member.enforce_rebalance(reason, self._clock.now_ms))
+        """Request a rebalance, as the application."""
+        self._handle_outputs(self.member.enforce_rebalance(reason, self._clock.now_ms))
 
     def leave(self) -> None:
-        """Close the consumer; the process ends when that is done."""
+        """Close the consumer, after which the process ends."""
         if self.is_alive and not self.is_leaving:
             self.is_leaving = True
-            self._take(self.member.close(self._clock.now_ms))
+            self._handle_outputs(self.member.close(self._clock.now_ms))
 
     def kill(self) -> None:
-        """The process is gone at once."""
+        """End the process at once."""
         self.is_alive = False
         self._connection.is_open = False
 
     def lose_connection(self) -> None:
-        """Its connection breaks now."""
+        """Break its connection."""
         self._network.drop(self._connection)
 
     def pause(self, until_ms: int) -> None:
-        """The whole process stops until then, as in a long garbage collection."""
+        """Pause the whole process, as in a long garbage collection."""
         self.paused_until_ms = until_ms
         self._clock.at(until_ms, self._resume)
 
     def stall(self, until_ms: int) -> None:
-        """The application does not poll until then."""
+        """Keep the application from polling."""
         self.stalled_until_ms = until_ms
         self._clock.at(until_ms, self._resume)
 
     def delay_heartbeats(self, until_ms: int) -> None:
-        """The heartbeat thread is late once: after a rebalance all members beat at the same time, and drift apart only by the hour."""
+        """Delay the heartbeat thread once. After a rebalance all heartbeats are simultaneous, and real ones drift apart over hours."""
         self._hold_until_ms = until_ms
 
     def _resume(self, nothing: None) -> None:
@@ -167,7 +162,7 @@ class Client:
         if self.paused_until_ms > now_ms:
             self._clock.at(self.paused_until_ms, self._late, (ticket, body))
         else:
-            self._take(self.member.answered(ticket, body, now_ms))
+            self._handle_outputs(self.member.answered(ticket, body, now_ms))
 
     def _late(self, answer: tuple[int, Any]) -> None:
         self.answered(*answer)
@@ -177,12 +172,12 @@ class Client:
             return
         if not self._connection.is_open:
             self._connection = Connection(self)
-        self._take(self.member.unanswered(ticket, self._clock.now_ms))
+        self._handle_outputs(self.member.unanswered(ticket, self._clock.now_ms))
 
     # ---- the machine
 
-    def _take(self, outputs: list[Output]) -> None:
-        """Do what came out of the machine, and see when it has something to do next."""
+    def _handle_outputs(self, outputs: list[Output]) -> None:
+        """Perform the machine's outputs, and schedule its next work."""
         self._perform(outputs)
         self._plan()
 
@@ -204,7 +199,7 @@ class Client:
         self._note_starts()
 
     def _begin(self, callback: Callback) -> None:
-        """The application runs a callback; the machine waits for it, the heartbeat thread does not."""
+        """Run a callback in the application. The machine waits for it, but the heartbeat thread does not."""
         self._running = callback
         self._watcher.called(self, callback)
         took_ms = self.assign_ms if callback.event == "assigned" else self.revoke_ms
@@ -220,11 +215,11 @@ class Client:
             return
         self._running = None
         self._watcher.returned(self, callback)
-        self._take(self.member.called_back(self._clock.now_ms))
+        self._handle_outputs(self.member.called_back(self._clock.now_ms))
 
     @property
     def reached(self) -> dict[PartitionKey, int]:
-        """How far it has processed what it owns."""
+        """The processed offsets of its partitions."""
         return self.member.positions
 
     @property
@@ -233,7 +228,7 @@ class Client:
         return self._running is not None
 
     def _plan(self) -> None:
-        """Wake up when the machine has something to do next; what is due now is done at once."""
+        """Do the work that is due, and schedule a wake-up for the next."""
         while self.is_alive:
             now_ms = self._clock.now_ms
             due_ms = self._due_ms()
@@ -252,13 +247,13 @@ class Client:
                     self._clock.at(due_ms, self._wake, due_ms)
                 return
             self._clock.events += 1
-            self._run(now_ms)
+            self._work(now_ms)
 
     def _may_poll(self) -> bool:
         return self.is_alive and self._running is None
 
     def _due_ms(self) -> int:
-        """When the heartbeat thread runs next: a moment after something is due, unless that is urgent."""
+        """Return when the heartbeat thread runs next: a moment after a timer is due, unless that is urgent."""
         due_ms = self.member.next_due_ms()
         if due_ms is None:
             return NEVER
@@ -274,8 +269,8 @@ class Client:
             self._wake_ms = NEVER
             self._plan()
 
-    def _run(self, now_ms: int) -> None:
-        """Let the heartbeat thread and the application do what is due."""
+    def _work(self, now_ms: int) -> None:
+        """Run the heartbeat thread and the application as far as they are due."""
         if self._due_ms() <= now_ms:
             outputs = self.member.run_due(now_ms)
             self._perform(outputs)
@@ -294,7 +289,7 @@ class Client:
     # ---- the application reads
 
     def _read(self, now_ms: int) -> None:
-        """Everything that came since the last poll is processed."""
+        """Process all records since the last poll."""
         records = (now_ms - self._read_ms) * self._rate // 1000
         if records <= 0:
             return
@@ -305,7 +300,7 @@ class Client:
                 positions[partition] += records
 
     def _note_starts(self) -> None:
-        """The machine has learnt where some partitions begin, or let go of others: it makes a new dict for that."""
+        """Note new positions. The machine makes a new dict when partitions come or go."""
         positions, seen = self.member.positions, self._seen
         if positions is not self._positions:
             self._positions = positions

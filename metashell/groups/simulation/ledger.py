@@ -1,7 +1,7 @@
-"""Who owns which partition, from callbacks: at most one, and what the time without an owner adds up to.
+"""The owners of partitions, from callbacks: at most one for each; and the time that partitions have none.
 
-A partition is owned from the begin of the callback `assigned` to the end of `revoked` or `lost`. A member that the coordinator has given up
-may still believe to own what another one got: it is a zombie, and that is no fault, as long as nobody accepts its commits.
+A partition is owned from the begin of the callback `assigned` to the end of `revoked` or `lost`. A member that the coordinator has removed
+may still believe that it owns a partition which another one got. It is a zombie, which breaks no rule while its commits are refused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Report = Callable[[str, str], None]
 
 
 class Ledger:
-    """Shape: `owner` has the client of each partition that has one, `newest` also that of a partition which nobody owns just now; `has`
-    says whether the coordinator still has a client."""
+    """Shape: `owner` has the client of each owned partition, `newest` also the last one of a partition without owner. `has` tells whether
+    the coordinator still has a client.
+    """
 
     def __init__(self, report: Report, has: Callable[[Client], bool]) -> None:
         self._report = report
@@ -41,13 +42,13 @@ class Ledger:
         self.unowned: list[tuple[int, int]] = []
         self.moves: list[tuple[int, int]] = []
         self.changed_ms = 0
-        """When something last changed hands."""
+        """The time at which a partition last changed hands."""
 
-    # ---- what is asked
+    # ---- queries
 
     @property
     def is_whole(self) -> bool:
-        """Whether every partition that somebody subscribes to has an owner, and no other has."""
+        """Whether exactly the subscribed partitions have an owner."""
         return not self._without and len(self.owner) == len(self.expected)
 
     @property
@@ -58,10 +59,10 @@ class Ledger:
     def live(self) -> Collection[Client]:
         return self._live
 
-    # ---- what happens
+    # ---- events
 
     def begin(self, now_ms: int) -> None:
-        """Count from here on."""
+        """Start counting here."""
         self._pass(now_ms)
         self._begin_ms = now_ms
         self.figures = Figures()
@@ -73,7 +74,7 @@ class Ledger:
             self._lane(client, self._state_of(client))
 
     def end(self, now_ms: int) -> None:
-        """Count up to here, but time without work only up to the last change: after it the group is as it wants to be."""
+        """Stop counting. Idle time counts only up to the last change, after which the group has settled."""
         self._pass(now_ms)
         self.figures.idle_member_ms = self._idle_before_ms
         for since_ms in self._without.values():
@@ -82,7 +83,7 @@ class Ledger:
             self._close_lane(slot)
 
     def expect(self, partitions: Iterable[PartitionKey], now_ms: int) -> None:
-        """These partitions should have an owner from now on, and no others."""
+        """Set the partitions that should have an owner."""
         self._pass(now_ms)
         self.expected = dict.fromkeys(partitions)
         self._without = {one: self._without.get(one, now_ms) for one in self.expected if one not in self.owner}
@@ -94,7 +95,7 @@ class Ledger:
         self._lane(client, "idle")
 
     def died(self, client: Client, now_ms: int) -> None:
-        """The process is gone: what it owned is nobody's."""
+        """Remove a process; its partitions have no owner."""
         if client not in self._live:
             return
         self._pass(now_ms)
@@ -134,13 +135,13 @@ class Ledger:
         self._lane(client, "callback")
 
     def giving_up(self, client: Client, partitions: Collection[PartitionKey], now_ms: int) -> None:
-        """A callback `revoked` or `lost` begins."""
+        """Note that a callback `revoked` or `lost` begins."""
         self._pass(now_ms)
         if partitions:
             self._lane(client, "callback")
 
     def released(self, client: Client, partitions: Collection[PartitionKey], event: str, now_ms: int) -> None:
-        """A callback is over."""
+        """Note that a callback has ended."""
         self._pass(now_ms)
         if event == "revoked":
             self.figures.revoked += len(partitions)
@@ -151,13 +152,13 @@ class Ledger:
         self._lane(client, self._state_of(client))
 
     def started_at(self, client: Client, partition: PartitionKey, offset: int) -> None:
-        """Records that the owner before had processed are read again from here."""
+        """Count the records that the previous owner has processed and that are read again from this offset."""
         last = self._last.get(partition)
         if last is not None and last[1] > offset:
             self.figures.read_twice += last[1] - offset
         self._last[partition] = (client.slot, offset)
 
-    # ---- inside
+    # ---- bookkeeping
 
     def _let_go(self, client: Client, partitions: Iterable[PartitionKey]) -> None:
         for partition in partitions:
@@ -173,12 +174,12 @@ class Ledger:
         self._point()
 
     def _changed(self) -> None:
-        """Something changes hands now."""
+        """Note a change of owners."""
         self.changed_ms = self._now_ms
         self._idle_before_ms = self.figures.idle_member_ms
 
     def _pass(self, now_ms: int) -> None:
-        """Let time pass: what has no owner and no work adds up."""
+        """Add the time since the last event to the times without owner and without work."""
         passed_ms = now_ms - self._now_ms
         if passed_ms:
             self._now_ms = now_ms
@@ -198,7 +199,7 @@ class Ledger:
         return "callback" if client.is_busy else "working" if client.held else "idle"
 
     def _lane(self, client: Client, state: str) -> None:
-        """From now on a member is in another state."""
+        """Begin another state of a member."""
         now = self._states.get(client.slot)
         if now is None:
             if len(self._states) + len(self.lanes) < 2 * LANES_MAX:

@@ -10,23 +10,20 @@ from collections.abc import Callable
 from enum import Enum
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from metashell.codec.codes import FIND_COORDINATOR, HEARTBEAT
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NONE, NOT_COORDINATOR
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Written
-from metashell.groups.decision import Place, Request
+from metashell.groups.decision import Decision, Place, Request
 from metashell.groups.error_answers import error_body
 from metashell.groups.members import Send
-
-if TYPE_CHECKING:
-    from metashell.groups.decision import Decision
-    from metashell.groups.state import Settings, State
-    from metashell.groups.topics import Topics
+from metashell.groups.state import Settings, State
+from metashell.groups.topics import Topics
 
 
 class SeededChance:
-    """Ids from a seed; a new coordinator goes on where the one before it stopped."""
+    """Ids from a seed. A new coordinator continues the sequence."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
@@ -41,7 +38,7 @@ class SeededChance:
 
 
 class NodeState(Enum):
-    """What the node is to clients."""
+    """The node's state for clients."""
 
     ACTIVE = "active"
     LOADING = "loading"
@@ -50,21 +47,21 @@ class NodeState(Enum):
 
 
 class NodeListener(Protocol):
-    """Who looks at what the coordinator does."""
+    """Gets the events of the coordinator."""
 
     def written(self, batch: Written, connection: Connection | None, sent: Send | None) -> None:
-        """A batch was appended, decided for this request, or by a timer."""
+        """A batch was appended, for this request or by a timer."""
         ...
 
     def answering(self, connection: Connection, sent: Send, body: Any) -> None: ...
 
     def replaced(self, old: State, new: State, *, is_whole: bool) -> None:
-        """A new coordinator has read the log that the old one wrote, or what is left of it."""
+        """A new coordinator has read the old one's log, or the part of it that survived."""
         ...
 
 
 class CoordinatorNode:
-    """See the module. Shape: `written` has every batch that a new coordinator reads."""
+    """See the module. Shape: `written` are the batches that a new coordinator reads."""
 
     def __init__(
         self, clock: Clock, network: Network, settings: Settings, chance: Random, topics: Topics, commit_ms: int, listener: NodeListener
@@ -91,7 +88,7 @@ class CoordinatorNode:
     # ---- requests
 
     def arrive(self, arrived: tuple[Connection, Send]) -> None:
-        """Take a request from a connection, in its turn."""
+        """Handle the next request of a connection."""
         connection, sent = arrived
         if not connection.is_open:
             self._network.lose(connection, sent.ticket)
@@ -115,14 +112,18 @@ class CoordinatorNode:
         self._plan()
 
     def _refuse(self, connection: Connection, sent: Send, request: Request) -> None:
-        """Source: groups.md 7.2: a classic heartbeat is answered while the log is loaded, so that members stay."""
+        """Refuse a request while the node does not coordinate.
+
+        While the log is loaded, a classic heartbeat is answered without error, so that members stay. Source: the heartbeat method of
+        org.apache.kafka.coordinator.group.GroupCoordinatorService, which handles CoordinatorLoadInProgressException so.
+        """
         is_loading = self.state is NodeState.LOADING
         if sent.api_key == FIND_COORDINATOR:
             code = COORDINATOR_NOT_AVAILABLE
         elif is_loading:
             code = NONE if sent.api_key == HEARTBEAT else COORDINATOR_LOAD_IN_PROGRESS
         else:
-            # A broker that is down answers nothing; its connections are broken already, and new ones find another broker.
+            # A dead broker answers nothing: its connections are broken, and clients find another broker.
             code = NOT_COORDINATOR
         self._network.answer(connection, sent.ticket, error_body(request, code), self._clock.now_ms)
 
@@ -154,7 +155,7 @@ class CoordinatorNode:
                 self._clock.at(now_ms, self._next, to)
 
     def _plan(self) -> None:
-        """Wake up when the coordinator's next timer is due."""
+        """Schedule a wake-up for the coordinator's next timer."""
         due_ms = self.coordinator.next_due_ms()
         if due_ms is not None and (self._wake_ms < 0 or due_ms < self._wake_ms):
             self._wake_ms = due_ms
@@ -171,7 +172,7 @@ class CoordinatorNode:
             self._perform(decision)
         self._plan()
 
-    # ---- what happens to the node
+    # ---- failover
 
     def topics_changed(self, topics: Topics, changed: list[str], deleted: list[str]) -> None:
         self._topics = topics
@@ -180,7 +181,7 @@ class CoordinatorNode:
             self._plan()
 
     def move(self, away_ms: int, load_ms: int) -> None:
-        """Another broker is to lead the log: this one answers who waits, and nothing is lost."""
+        """Move the log's leadership to another broker. This one answers waiting requests, and no batch is lost."""
         for answer in self.coordinator.unloaded(self._clock.now_ms):
             found = self._pending.pop(answer.ticket, None)
             if found is not None:
@@ -189,7 +190,7 @@ class CoordinatorNode:
                 self._network.answer(connection, sent.ticket, answer.body, max(self._clock.now_ms, self._committed_ms))
         for connection in self._connections:
             if connection.served >= 0:
-                # Whoever still waits here would wait for ever.
+                # Requests without an answer by now would wait for ever.
                 self._network.drop(connection)
             elif connection.waiting:
                 self._clock.after(0, self._next, connection)
@@ -197,7 +198,7 @@ class CoordinatorNode:
         self._leave(NodeState.MOVED, away_ms, load_ms, is_whole=True)
 
     def crash(self, away_ms: int, load_ms: int) -> None:
-        """The broker dies: connections break, and batches that were not committed are lost."""
+        """Let the broker die: connections break, and uncommitted batches are lost."""
         now_ms = self._clock.now_ms
         whole = len(self.written)
         while self.written and self.written[-1].timestamp_ms + self._commit_ms > now_ms:
@@ -232,7 +233,7 @@ class CoordinatorNode:
 
 
 def replay(coordinator: GroupCoordinator, batch: Written, *, has_records: bool = True) -> None:
-    """Let a coordinator take in a batch that was written; without its records, where its state has them already."""
+    """Replay a written batch, without its records if the state already includes them."""
     producer_id = -1 if batch.producer is None else batch.producer.id
     for offset, record in enumerate(batch.records if has_records else (), batch.base_offset):
         coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
@@ -241,19 +242,19 @@ def replay(coordinator: GroupCoordinator, batch: Written, *, has_records: bool =
 
 
 class Peer(Protocol):
-    """Who is at the client's end of a connection."""
+    """The client's end of a connection."""
 
     client_id: str
 
     def answered(self, ticket: int, body: Any) -> None: ...
 
     def unanswered(self, ticket: int) -> None:
-        """The connection broke while this request waited for its answer."""
+        """The connection broke before this request was answered."""
         ...
 
 
 class Connection:
-    """One connection, which the node serves in order: the next request is not looked at before the one before it is answered."""
+    """A connection. The node serves its requests in order, each after the previous one was answered."""
 
     __slots__ = ("in_flight", "is_open", "last_down_ms", "last_up_ms", "peer", "served", "waiting")
 
@@ -264,12 +265,12 @@ class Connection:
         self.last_down_ms = 0
         self.in_flight: dict[int, None] = {}
         self.served = -1
-        """The node's ticket of the request that waits for an answer, -1 for none."""
+        """The node's ticket of the unanswered request, -1 for none."""
         self.waiting: deque[Send] = deque()
 
 
 class Network:
-    """Delivers requests and answers late; what is lost is lost with its connection."""
+    """Delivers requests and answers with delay. A message is lost only with its connection."""
 
     def __init__(self, clock: Clock, chance: Random, latency_ms: tuple[int, int]) -> None:
         self._clock = clock
@@ -281,7 +282,7 @@ class Network:
         return self._least_ms + int(self.random() * self._spread_ms)
 
     def send(self, connection: Connection, sent: Send, arrive: Any) -> None:
-        """Bring a request to the node: `arrive((connection, sent))`."""
+        """Deliver a request to the node: `arrive((connection, sent))`."""
         connection.in_flight[sent.ticket] = None
         at_ms = self._clock.now_ms + self.delay_ms()
         if at_ms < connection.last_up_ms:
@@ -290,7 +291,7 @@ class Network:
         self._clock.at(at_ms, arrive, (connection, sent))
 
     def answer(self, connection: Connection, ticket: int, body: Any, leaves_ms: int) -> None:
-        """Bring an answer to the client."""
+        """Deliver an answer to the client."""
         at_ms = leaves_ms + self.delay_ms()
         if at_ms < connection.last_down_ms:
             at_ms = connection.last_down_ms
@@ -298,7 +299,7 @@ class Network:
         self._clock.at(at_ms, _deliver, (connection, ticket, body))
 
     def drop(self, connection: Connection) -> None:
-        """Break a connection: nothing that was on its way arrives, and its client notices."""
+        """Break a connection: messages in flight are lost, and the client notices."""
         if not connection.is_open:
             return
         connection.is_open = False
@@ -306,7 +307,7 @@ class Network:
             self.lose(connection, ticket)
 
     def lose(self, connection: Connection, ticket: int) -> None:
-        """Tell a client that a request on a broken connection gets no answer."""
+        """Tell a client that a request gets no answer because its connection broke."""
         if connection.in_flight.pop(ticket, ticket) is None:
             self._clock.after(self.delay_ms(), _unanswered, (connection.peer, ticket))
 
@@ -327,14 +328,14 @@ Action = Callable[[Any], None]
 
 
 STANDSTILL_MAX = 100_000
-"""So many events of one moment are a machine that goes round and round."""
+"""More events than this at one time mean an endless loop."""
 
 
 class Clock:
-    """What happens when. Actions of the same time run in the order in which they were put in.
+    """A queue of actions by time. Actions of the same time run in the order in which they were added.
 
-    Shape: an action gets the one argument that was put in with it, so that no function is made for each event; `events` counts those that
-    have run. Whoever finds that his action is out of date takes it off the count again.
+    Shape: an action gets one argument, which is stored with it and saves a closure for each event. `events` counts the actions that have
+    run. An action that finds itself outdated subtracts itself again.
     """
 
     __slots__ = ("_count", "_heap", "events", "now_ms")
@@ -346,7 +347,7 @@ class Clock:
         self._count = 0
 
     def at(self, at_ms: int, action: Action, argument: Any = None) -> None:
-        """Let something happen, at once where its time is over."""
+        """Schedule an action; if its time is past, it runs next."""
         self._count += 1
         heappush(self._heap, (max(at_ms, self.now_ms), self._count, action, argument))
 
@@ -354,7 +355,7 @@ class Clock:
         self.at(self.now_ms + delay_ms, action, argument)
 
     def run_until(self, end_ms: int, is_over: Callable[[], bool]) -> None:
-        """Let happen what is due up to a time; `is_over` is asked after each event."""
+        """Run the actions up to a time; `is_over` is called after each."""
         heap = self._heap
         moment_ms, stuck_at = -1, 0
         while heap and heap[0][0] <= end_ms:

@@ -29,29 +29,29 @@ from metashell.groups.simulation import RULES, STRATEGIES, Outcome, Plan, Span
 from metashell.groups.simulation.scenarios import Scenario
 
 COLUMNS: Final = {
-    "rounds": ("assignments that the group came to", "rounds"),
+    "rounds": ("assignments of the group", "rounds"),
     "moved": ("partitions that went from one member to another", "partitions"),
-    "given_back": ("partitions that were taken from a member and given to it again", "partitions"),
+    "given_back": ("partitions that a member revoked and got again", "partitions"),
     "revoked": ("partitions in revoked callbacks", "partitions"),
     "lost": ("partitions in lost callbacks", "partitions"),
     "idle_member_s": ("time that members ran and owned nothing, of all members", "s"),
     "unowned_partition_s": ("time without an owner, of all partitions", "s"),
     "longest_gap_ms": ("longest time that one partition had no owner", "ms"),
     "unowned_ms": ("time in which some partition had no owner", "ms"),
-    "took_ms": ("from the first step to the last thing that came of it", "ms"),
-    "settled_ms": ("from the last step to the last thing that came of it", "ms"),
-    "zombies": ("partitions that a member given up as dead still believed to own", "partitions"),
+    "took_ms": ("from the first step to the last change that followed", "ms"),
+    "settled_ms": ("from the last step to the last change that followed", "ms"),
+    "zombies": ("partitions that a member removed as dead still believed to own", "partitions"),
     "read_twice": ("records that were processed, and read again by the next owner", "records"),
     "refused_commits": ("commits that were refused, at least in part", "requests"),
-    "violations": ("rules that did not hold", "rules"),
+    "violations": ("broken rules", "rules"),
     "events": ("messages, timers, polls and callbacks of the simulation", "events"),
 }
-"""The figures of a row, in order: what each is, and its unit."""
+"""The figures of a row, in order: description and unit."""
 VIOLATIONS_SHOWN: Final = 5
 
 
 def outcome_row(outcome: Outcome) -> dict[str, Any]:
-    """The figures of an outcome as an object of plain values."""
+    """Return the figures of an outcome as an object of plain values."""
     figures = outcome.figures
     return {
         "strategy": outcome.strategy,
@@ -75,7 +75,7 @@ def outcome_row(outcome: Outcome) -> dict[str, Any]:
 
 
 def outcome_object(outcome: Outcome) -> dict[str, Any]:
-    """All of an outcome but what only a page draws."""
+    """Return an outcome as JSON object, without the series that only the page draws."""
     return {
         "type": "rebalance_run",
         "scenario": outcome.scenario,
@@ -91,7 +91,7 @@ def outcome_object(outcome: Outcome) -> dict[str, Any]:
 
 
 def simulation_object(plan: Plan, scenario: Scenario, outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """The answer as one object."""
+    """Return all outcomes as one JSON object."""
     return {
         "type": "rebalance",
         "scenario": scenario.name,
@@ -105,7 +105,7 @@ def simulation_object(plan: Plan, scenario: Scenario, outcomes: Iterable[Outcome
 
 
 def simulation_heading(plan: Plan, scenario: Scenario) -> str:
-    """What was simulated, in a line."""
+    """Return a line that describes the simulation."""
     size = f"{counted(plan.members, 'member')}, {counted(plan.partitions, 'partition')} of {counted(len(plan.topic_sizes()), 'topic')}"
     return f"{scenario.name}: {scenario.summary}; {size}; seed {plan.seed}"
 
@@ -117,7 +117,7 @@ HEAD: Final = (
 
 
 def outcome_text_rows(outcomes: Iterable[Outcome]) -> Iterator[Sequence[str]]:
-    """The head and a row for each outcome, of the figures that matter most."""
+    """Yield the head and a row for each outcome, with the main figures."""
     yield HEAD
     for one in outcomes:
         figures = one.figures
@@ -136,14 +136,14 @@ def outcome_text_rows(outcomes: Iterable[Outcome]) -> Iterator[Sequence[str]]:
 
 
 def outcome_remarks(outcome: Outcome) -> Iterator[str]:
-    """What has to be said of an outcome beside its figures: rules that did not hold, and what else is not as it should be."""
+    """Yield lines about problems of an outcome: broken rules, failed members, a group that did not settle."""
     for one in outcome.violations[:VIOLATIONS_SHOWN]:
         yield f"{outcome.strategy}: {clock_text(one.at_ms)} {one.text} (rule {one.rule}: {RULES[one.rule]})"
     if len(outcome.violations) > VIOLATIONS_SHOWN:
         yield f"{outcome.strategy}: {len(outcome.violations) - VIOLATIONS_SHOWN} more"
     if outcome.figures.zombies:
         zombies = counted(outcome.figures.zombies, "partition")
-        yield f"{outcome.strategy}: {zombies} went to another member while one that was given up as dead still believed to own them"
+        yield f"{outcome.strategy}: {zombies} went to another member while one that was removed as dead still believed to own them"
     for text in outcome.failures:
         yield f"{outcome.strategy}: {text}"
 
@@ -154,7 +154,7 @@ _CSS: Final = """
 .bar { fill: var(--bar); } .area { fill: var(--area); opacity: .75; } .moves { fill: none; stroke: var(--moves); stroke-width: 1.5; }
 """
 _STATES: Final = ("working", "callback", "idle")
-"""The worst one last."""
+"""States of members, the worst one last."""
 _SPANS_MAX: Final = 150
 _SAYS: Final = {"working": "owns partitions", "callback": "in a callback", "idle": "owns nothing"}
 _CHART: Final = 120
@@ -164,14 +164,14 @@ _COMPARED: Final = ("moved", "given_back", "idle_member_s", "unowned_partition_s
 
 
 def simulation_page(plan: Plan, scenario: Scenario, outcomes: Sequence[Outcome]) -> str:
-    """The HTML of the outcomes of one scenario."""
+    """Yield the HTML page of the outcomes of one scenario."""
     source = f"metashell simulate rebalance: {simulation_heading(plan, scenario)}"
     return html_page(f"Rebalance: {scenario.name}", source, _CSS + color_rules(_STATES), _body(outcomes))
 
 
 def _body(outcomes: Sequence[Outcome]) -> Iterator[str]:
     broken = sum(len(outcome.violations) for outcome in outcomes)
-    verdict = f"{broken} times a rule did not hold" if broken else f"all {len(RULES)} rules held"
+    verdict = f"rules were broken {broken} times" if broken else f"all {len(RULES)} rules held"
     yield f'<p class="verdict {"unsafe" if broken else "safe"}">{html_text(verdict)}</p>\n'
     yield from html_list(remark for outcome in outcomes for remark in outcome_remarks(outcome))
     yield "<h2>Side by side</h2>\n"
@@ -194,7 +194,7 @@ def _body(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _bars(name: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """One figure of each strategy as bars."""
+    """Draw one figure of each strategy as bars."""
     values = [float(outcome_row(outcome)[name] or 0) for outcome in outcomes]
     most = max(values, default=0)
     if most <= 0:
@@ -212,7 +212,7 @@ def _bars(name: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _members(outcome: Outcome) -> Iterator[str]:
-    """Who worked when."""
+    """Draw the states of members over time."""
     end_ms = _end_ms(outcome)
     lanes = []
     for slot, spans in outcome.lanes.items():
@@ -224,7 +224,7 @@ def _members(outcome: Outcome) -> Iterator[str]:
 
 
 def _seen(spans: Sequence[Span], end_ms: int) -> Sequence[Span]:
-    """Spans as they are drawn: of very many, the worst state in each short part of the time."""
+    """Return the spans to draw: if there are too many, the worst state in each slice of time."""
     if len(spans) <= _SPANS_MAX:
         return spans
     parts = [-1] * _SPANS_MAX
@@ -247,7 +247,7 @@ def _says(span: Span) -> str:
 
 
 def _unowned(outcome: Outcome) -> Iterator[str]:
-    """Partitions without an owner over time, and those that have moved so far."""
+    """Draw partitions without an owner over time, and those that have moved so far."""
     end_ms = _end_ms(outcome)
     most = max((count for _, count in outcome.unowned), default=0)
     moved = max((count for _, count in outcome.moves), default=0)
@@ -256,13 +256,14 @@ def _unowned(outcome: Outcome) -> Iterator[str]:
     yield from time_axis(end_ms, height, clock_text)
     says = f"without an owner, at most {most}; the line: moved so far, {moved}"
     yield f'<text x="{LEFT - 8}" y="{TOP + 12}" text-anchor="end">partitions<title>{html_text(says)}</title></text>\n'
-    yield f'<path class="area" d="{_path(outcome.unowned, most, end_ms)} V{TOP + _CHART} H{LEFT} Z"><title>{html_text(says)}</title></path>\n'
+    area = f"{_path(outcome.unowned, most, end_ms)} V{TOP + _CHART} H{LEFT} Z"
+    yield f'<path class="area" d="{area}"><title>{html_text(says)}</title></path>\n'
     yield f'<path class="moves" d="{_path(outcome.moves, moved, end_ms)}"/>\n'
     yield f'</svg></div>\n<p class="faint">Partitions {html_text(says)}.</p>\n'
 
 
 def _path(points: Sequence[tuple[int, int]], most: int, end_ms: int) -> str:
-    """A line of steps through points; of very many, those that are seen."""
+    """Return a step line through points, thinned if there are too many to see."""
     bottom = TOP + _CHART
     parts = [f"M{LEFT} {bottom}"]
     seen: dict[int, int] = {}

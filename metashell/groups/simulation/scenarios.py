@@ -12,7 +12,7 @@ from metashell.groups.simulation.world import Steps, World, slot_name
 
 
 def simulate(plan: Plan, scenario: Scenario) -> Outcome:
-    """Play a scenario with its own settings on top of the plan's."""
+    """Run a scenario with its own settings on top of the plan's."""
     sets: dict[str, Any] = dict(scenario.sets)
     world = World(replace(plan, **sets))
     world.watch.expects_failures = scenario.expects_failures
@@ -20,7 +20,7 @@ def simulate(plan: Plan, scenario: Scenario) -> Outcome:
 
 
 class Scenario(NamedTuple):
-    """Shape: `strategies` are those that it begins with, where it is about changing them; `sets` are fields of the plan that it needs."""
+    """A scenario. Shape: `strategies` are the initial ones if it changes them; `sets` are the fields of the plan that it needs."""
 
     name: str
     steps: Callable[[World], Steps]
@@ -85,7 +85,7 @@ def _crash(world: World) -> Steps:
 
 
 def _leader_crash(world: World) -> Steps:
-    """The leader dies between its join and its sync, so that everybody waits for its assignment."""
+    """The leader dies between its join and its sync, so that all members wait for its assignment."""
     world.mark("a member joins")
     world.start(slot_name(world.plan.members))
     leader = next((client for client in world.live if getattr(client.member, "is_leader", False)), world.live[0])
@@ -103,14 +103,14 @@ def _bounce(world: World) -> Steps:
 
 
 def bounce(world: World, strategy: StrategyConfig | None = None) -> Steps:
-    """Restart every member, with another strategy where one is given."""
+    """Restart every member, with a new strategy if one is given."""
     for client in world.live:
         world.mark(f"{client.slot} restarts")
         client.leave()
         yield world.plan.away_ms
         world.kill(client)
         world.start(client.slot, strategy)
-        # It has joined by then, so that the group does not look settled without it.
+        # By then it has joined, so that the group does not look settled without it.
         yield 1_000
         yield None
 
@@ -129,7 +129,7 @@ def _restart_all(world: World) -> Steps:
 
 
 def _storm(world: World) -> Steps:
-    """A member joins every two seconds: the group comes to rest only when that ends."""
+    """A member joins every two seconds. The group settles only after the last one."""
     for number in range(20):
         world.mark("a member joins")
         world.start(slot_name(world.plan.members + number))
@@ -140,7 +140,7 @@ def _storm(world: World) -> Steps:
 
 
 def _slow(world: World) -> Steps:
-    """While a member joins, the first one that has to let go of partitions takes long."""
+    """While a member joins, the first one that must revoke partitions takes long."""
     slow = [30_000]
     for client in world.live:
         client.slow = slow
@@ -171,7 +171,7 @@ def _stall(world: World) -> Steps:
 
 
 def _pause(world: World) -> Steps:
-    """The process of one member stops for longer than its session, and goes on as if nothing had been."""
+    """The process of one member pauses for longer than its session, and then continues."""
     client = world.live[0]
     away_ms = world.plan.session_timeout_ms + 15_000
     world.mark(f"{client.slot} stops for {away_ms // 1000} s")
@@ -181,7 +181,7 @@ def _pause(world: World) -> Steps:
 
 
 def _twin(world: World) -> Steps:
-    """A second process starts with the instance id of one that runs."""
+    """A second process starts with the instance id of a running one."""
     before = world.live[0]
     world.mark(f"a second process starts as {before.slot}")
     world.start(before.slot)
@@ -272,12 +272,12 @@ def _to_consumer(world: World) -> Steps:
 
 
 def _to_classic(world: World) -> Steps:
-    """And back."""
+    """From the consumer protocol to the classic protocol, by one bounce."""
     yield from bounce(world, STRATEGIES["cooperative"])
 
 
 def _streams_upgrade(world: World) -> Steps:
-    """Version probing: old members are sent what they understand, and the last bounce lets everybody go up."""
+    """Version probing: new members send versions that old ones understand, and raise them after the last bounce (KIP-268)."""
     world.mark("first bounce: release 3.9 with upgrade.from=2.0")
     yield from bounce(world, STRATEGIES["streams"]._replace(assignors=("stream:3.9:2.0",)))
     world.mark("second bounce: release 3.9")

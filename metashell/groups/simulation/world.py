@@ -1,40 +1,36 @@
-"""One group on a virtual clock: its members, the network, the coordinator, and the scenario that is played."""
+"""One group on a virtual clock: its members, the network, the coordinator, and the running scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from metashell.common.runtime import PausedCollector
 from metashell.common.values import uuid_text
 from metashell.groups.members import MemberSettings
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.consumer import ConsumerMember
+from metashell.groups.members.member import MemberMachine
 from metashell.groups.members.strategy import StreamsStrategy, strategies
-from metashell.groups.simulation import Outcome
+from metashell.groups.simulation import Outcome, Plan, StrategyConfig
 from metashell.groups.simulation.checkers import Checkers
 from metashell.groups.simulation.client import Client
 from metashell.groups.simulation.node import Clock, CoordinatorNode, Network, NodeState
 from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics, Topic
 
-if TYPE_CHECKING:
-    from metashell.groups.members.member import MemberMachine
-    from metashell.groups.simulation import Plan, StrategyConfig
-
-
 GROUP_ID: Final = "group"
 RACK: Final = "rack-1"
 LOOK_MS: Final = 100
 REST_MS: Final = 500
 Steps = Iterator[int | None]
-"""A scenario: it does something, and yields how many ms to wait, or None for until the group has settled."""
+"""A scenario: it acts, and yields the ms to wait, or None to wait until the group has settled."""
 
 
 class World:
-    """See the module. Shape: `clients` has the newest process of each slot, also of those that are over."""
+    """See the module. Shape: `clients` has the newest process of each slot, including ended ones."""
 
     def __init__(self, plan: Plan, settings: Settings | None = None) -> None:
         self.plan = plan
@@ -57,15 +53,15 @@ class World:
         self._last_step_ms = 0
         self._deadline_ms = 0
 
-    # ---- what a scenario does
+    # ---- actions of scenarios
 
     @property
     def live(self) -> list[Client]:
-        """The processes that run, in the order in which they started."""
+        """The running processes in the order of their start."""
         return list(self.watch.ledger.live)
 
     def start(self, slot: str, strategy: StrategyConfig | None = None, *, is_static: bool | None = None, pattern: str = "") -> Client:
-        """Start a process and let its consumer subscribe, to all topics or to those of a pattern."""
+        """Start a process whose consumer subscribes to all topics or to a pattern."""
         plan = self.plan
         strategy = strategy or plan.strategy
         is_static = plan.is_static if is_static is None else is_static
@@ -97,7 +93,7 @@ class World:
         return client
 
     def start_all(self, count: int, first: int = 0) -> Steps:
-        """Start members, a moment between two of them."""
+        """Start members one after the other."""
         for number in range(first, first + count):
             self.start(slot_name(number))
             if self.plan.join_gap_ms:
@@ -112,17 +108,17 @@ class World:
         self.watch.mark(text)
 
     def move_coordinator(self, away_ms: int, load_ms: int) -> None:
-        """Another broker leads the group's log, in order; nothing while that happens already."""
+        """Move the leadership of the group's log to another broker, unless that is in progress."""
         if self.node.state is NodeState.ACTIVE:
             self.node.move(away_ms, load_ms)
 
     def crash_coordinator(self, away_ms: int, load_ms: int) -> None:
-        """The broker dies that leads the group's log; nothing while it moves already."""
+        """Let the leader of the group's log die, unless its leadership is moving."""
         if self.node.state is NodeState.ACTIVE:
             self.node.crash(away_ms, load_ms)
 
     def set_topic(self, name: str, count: int) -> None:
-        """Make a topic, or give it more partitions: the coordinator sees it now, clients within their time."""
+        """Create a topic or add partitions. The coordinator sees it now, clients after their metadata delay."""
         before = self._topics.get(name)
         id = self.chance.randbytes(16) if before is None else before.id
         self._set({**self._topics, name: Topic(id, name, ((RACK,),) * count)}, [name], [])
@@ -141,12 +137,12 @@ class World:
         self.expect()
 
     def _tell(self, client: Client) -> None:
-        """The newest metadata reaches a client."""
+        """Deliver the newest metadata to a client."""
         client.see(self._known)
         self.watch.records.cause()
 
     def expect(self) -> None:
-        """Say which partitions somebody is subscribed to."""
+        """Tell the ledger which partitions have subscribers."""
         live = self.live
         wanted = frozenset(name for name in self._topics if any(client.wants(name) for client in live))
         if (wanted, self._version) != self._expected:
@@ -156,17 +152,17 @@ class World:
             )
             self.watch.ledger.expect(partitions, self.clock.now_ms)
 
-    # ---- how it runs
+    # ---- running
 
     @property
     def is_consumer_group(self) -> bool:
-        """Whether the group has gone over to the consumer protocol."""
+        """Whether the group uses the consumer protocol now."""
         group = self.node.coordinator.state.groups.get(GROUP_ID)
         return group is not None and group.type == "consumer" and not group.is_empty
 
     @property
     def is_settled(self) -> bool:
-        """Whether every partition has an owner, and nobody is busy with a rebalance."""
+        """Whether every partition has an owner, and no member is busy with a rebalance."""
         ledger = self.watch.ledger
         if not ledger.is_whole:
             return False
@@ -175,7 +171,7 @@ class World:
         return state == ("Stable" if ledger.live else "Empty") and not any(client.is_busy for client in ledger.live)
 
     def run(self, scenario: str, steps: Callable[[World], Steps], *, is_warm: bool = True) -> Outcome:
-        """Play a scenario, on a group that has settled before where it is `is_warm`, and say what came of it."""
+        """Run a scenario and return its outcome. With `is_warm`, the group has settled before."""
         self._steps = self._play(steps, is_warm)
         self.clock.at(0, self._advance)
         with PausedCollector():
@@ -189,7 +185,7 @@ class World:
         if is_warm:
             yield from self.start_all(self.plan.members)
             yield None
-            # The group is to be one that has run for long.
+            # Spread the heartbeats, as in a group that has run for long.
             spread_ms = max(self.plan.heartbeat_interval_ms, self.plan.consumer_heartbeat_interval_ms)
             for client in self.live:
                 interval_ms = self.plan.consumer_heartbeat_interval_ms if client.is_modern else self.plan.heartbeat_interval_ms
@@ -200,7 +196,7 @@ class World:
         yield from steps(self)
 
     def _advance(self, nothing: None) -> None:
-        """Go on with the scenario."""
+        """Continue the scenario."""
         self.clock.events -= 1
         self._last_step_ms = self.clock.now_ms
         self._deadline_ms = self._last_step_ms + self.plan.patience_ms
@@ -216,9 +212,9 @@ class World:
                 self.clock.after(wait_ms, self._advance)
 
     def _look(self, nothing: None) -> None:
-        """The scenario waits until the group has settled."""
+        """Wait until the group has settled."""
         self.clock.events -= 1
-        # Answers that change nothing may still be on their way.
+        # Answers that change nothing may still be in flight.
         if self.clock.now_ms - self.watch.changed_ms >= REST_MS and self.is_settled:
             self.clock.after(0, self._advance)
         elif self.clock.now_ms >= self._deadline_ms:
@@ -228,7 +224,7 @@ class World:
             self.clock.after(LOOK_MS, self._look)
 
     def _look_at_end(self, nothing: None) -> None:
-        """The scenario is over: the group settles, and stays so."""
+        """After the scenario, wait until the group has settled for good."""
         self.clock.events -= 1
         now_ms = self.clock.now_ms
         if self.is_settled and now_ms - max(self.watch.changed_ms, self._last_step_ms) >= self.plan.quiet_ms:
@@ -285,7 +281,7 @@ _STREAM: Final = "stream:"
 
 
 def new_member(strategy: StrategyConfig, settings: MemberSettings, process_id: bytes) -> MemberMachine:
-    """A machine for a strategy; `process_id` is what Kafka Streams tells its members apart by."""
+    """Make a member machine for a strategy. Kafka Streams identifies members by `process_id`."""
     if strategy.is_consumer:
         return ConsumerMember(settings)
     if strategy.assignors[0].startswith(_STREAM):

@@ -17,14 +17,14 @@ TaskId = tuple[str, int]
 
 
 class Tasks(NamedTuple):
-    """What a member is to run, or says it runs."""
+    """Tasks by role: active, standby and warm-up."""
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
     warmup: frozenset[TaskId] = frozenset()
 
     def meets(self, other: Tasks) -> bool:
-        """Whether both have a task in one role."""
+        """Whether both have a task in the same role."""
         return any(own & theirs for own, theirs in zip(self, other, strict=True))
 
     def is_within(self, other: Tasks) -> bool:
@@ -43,18 +43,18 @@ class Tasks(NamedTuple):
 NO_TASKS: Final = Tasks()
 
 Epochs = Mapping[TaskId, int]
-"""Active tasks with the epoch in which the member got them: offsets of an older epoch are refused."""
+"""Active tasks with their assignment epochs: commits of an older epoch are refused."""
 
 NO_EPOCHS: Final[Epochs] = {}
 
 
 def tasks_of(topics: Iterable[Any] | None) -> frozenset[TaskId]:
-    """The tasks in a list of requests or records."""
+    """Return the tasks in a list of a request or record."""
     return frozenset((entry.subtopology_id, partition) for entry in topics or () for partition in entry.partitions)
 
 
 def by_subtopology(tasks: Iterable[TaskId]) -> dict[str, tuple[int, ...]]:
-    """Tasks by subtopology, both ascending."""
+    """Group tasks by subtopology, both ascending."""
     found: dict[str, list[int]] = {}
     for subtopology, partition in sorted(tasks):
         found.setdefault(subtopology, []).append(partition)
@@ -62,7 +62,7 @@ def by_subtopology(tasks: Iterable[TaskId]) -> dict[str, tuple[int, ...]]:
 
 
 def task_entries(kind: Any, tasks: Iterable[TaskId]) -> tuple[Any, ...]:
-    """Tasks as answers and records have them; `kind` is the class of their entries."""
+    """Return tasks as entries of an answer or record; `kind` is the class of an entry."""
     return tuple(kind(subtopology_id=id, partitions=partitions) for id, partitions in by_subtopology(tasks).items())
 
 
@@ -70,29 +70,29 @@ STABLE: Final = 1
 UNREVOKED: Final = 2
 UNRELEASED: Final = 3
 STATE_NAMES: Final = {STABLE: "STABLE", UNREVOKED: "UNREVOKED_TASKS", UNRELEASED: "UNRELEASED_TASKS"}
-"""Any other number is a state of a newer Kafka."""
+"""Other numbers are states of a newer Kafka."""
 
 LEAVE_EPOCH: Final = -1
 STATIC_LEAVE_EPOCH: Final = -2
-"""Of a static member that leaves for a while: what it has stays its own."""
+"""The epoch of a static member that left and will return: it keeps its tasks."""
 
 
 class Endpoint(NamedTuple):
-    """Where a process answers interactive queries."""
+    """The address at which a process answers interactive queries."""
 
     host: str
     port: int
 
 
 class TaskOffsets(NamedTuple):
-    """How far a member's tasks are, and where their logs end, as it last said."""
+    """The offsets of a member's tasks and the ends of their logs, as last reported."""
 
     current: Mapping[TaskId, int] = MappingProxyType({})
     end: Mapping[TaskId, int] = MappingProxyType({})
 
 
 class StreamsGroupMember(NamedTuple):
-    """Shape: `assigned` and `revoking` (told to give up, not confirmed) share no task in one role; `epochs` has the active ones of both."""
+    """Shape: `assigned` and `revoking` (not yet confirmed) share no task in one role; `epochs` has the active tasks of both."""
 
     member_id: str
     epoch: int = 0
@@ -124,7 +124,7 @@ Configs = tuple[tuple[str, str], ...]
 
 
 class DescriptionEpochs(NamedTuple):
-    """The epochs of the topologies whose description a broker's plug-in has stored, and could not store: -1 for none."""
+    """The topology epochs whose description a broker's plug-in has stored, and failed to store; -1 for none."""
 
     stored: int = -1
     failed: int = -1
@@ -197,7 +197,7 @@ def current_record(group_id: str, member: StreamsGroupMember) -> Record:
 
 
 def member_from_record(known: StreamsGroupMember, value: messages.StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
-    """The member as record 19 says it is."""
+    """Return the member with the fields of record 19."""
     endpoint = value.user_endpoint
     return known._replace(
         instance_id=value.instance_id,
@@ -213,7 +213,7 @@ def member_from_record(known: StreamsGroupMember, value: messages.StreamsGroupMe
 
 
 def current_from_record(known: StreamsGroupMember, value: messages.StreamsGroupCurrentMemberAssignmentValue) -> StreamsGroupMember:
-    """The member with the tasks that record 22 says it has. Active tasks without an assignment epoch have the member's."""
+    """Return the member with the tasks of record 22. Active tasks without an assignment epoch get the member's epoch."""
     revoking = Tasks(
         tasks_of(value.active_tasks_pending_revocation),
         tasks_of(value.standby_tasks_pending_revocation),
@@ -230,12 +230,12 @@ def current_from_record(known: StreamsGroupMember, value: messages.StreamsGroupC
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """What removes a member, in Kafka's order."""
+    """Return the records that remove a member, in Kafka's order."""
     return [_current_tombstone(group_id, member_id), _target_tombstone(group_id, member_id), _member_tombstone(group_id, member_id)]
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Record]:
-    """What removes a group, in Kafka's order."""
+    """Return the records that remove a group, in Kafka's order."""
     ids = list(member_ids)
     return [
         *(_current_tombstone(group_id, id) for id in ids),

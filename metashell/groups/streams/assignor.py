@@ -32,7 +32,7 @@ from metashell.groups.streams.group import StreamsGroup, configure
 
 
 class TaskMember(NamedTuple):
-    """A member as the assignor sees it: its process, the tasks that it has, and how far it says that tasks are."""
+    """A member, for the assignor: its process, its tasks, and the offsets that it reports for tasks."""
 
     process_id: str
     previous: Tasks = NO_TASKS
@@ -40,7 +40,7 @@ class TaskMember(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """What there is to do. Shape: `active` by partition, then subtopology; `stateful` are those of them that get standbys."""
+    """The tasks of a topology. Shape: `active` sorted by partition, then subtopology; `stateful` are those that get standbys."""
 
     active: tuple[TaskId, ...]
     stateful: frozenset[TaskId]
@@ -48,7 +48,7 @@ class TaskPlan(NamedTuple):
 
 
 def plan_of(task_counts: Mapping[str, int], stateful: Iterable[str], standby_count: int) -> TaskPlan:
-    """All tasks of a topology."""
+    """Return all tasks of a topology."""
     active = sorted(((id, partition) for id, count in task_counts.items() for partition in range(count)), key=_by_partition)
     kept = set(stateful)
     return TaskPlan(tuple(active), frozenset(task for task in active if task[0] in kept), standby_count)
@@ -59,7 +59,7 @@ def _by_partition(task: TaskId) -> tuple[int, str]:
 
 
 def assign_tasks(plan: TaskPlan, members: Mapping[str, TaskMember]) -> dict[str, Tasks]:
-    """A target for each member."""
+    """Return a target for each member."""
     if not members:
         return {}
     work = _Work(plan, members)
@@ -69,14 +69,14 @@ def assign_tasks(plan: TaskPlan, members: Mapping[str, TaskMember]) -> dict[str,
 
 
 class _Quota:
-    """How many tasks a member may have: what there is, shared among those that have not come to their share."""
+    """The number of tasks that a member may have: those left, shared among the members below their share."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks, self._members = tasks, members
         self.share = -(-tasks // members)
 
     def note(self, count: int) -> None:
-        """A member has come to so many tasks: one that has its share leaves the rest to the others, whose share may so become less."""
+        """Note that a member has `count` tasks. One at its share leaves the rest to the others, whose share may shrink by that."""
         if count == self.share:
             self._members -= 1
             self._tasks -= count
@@ -84,7 +84,7 @@ class _Quota:
 
 
 class _Work:
-    """An assignment while it is made."""
+    """An assignment in progress."""
 
     def __init__(self, plan: TaskPlan, members: Mapping[str, TaskMember]) -> None:
         self._plan = plan
@@ -106,8 +106,8 @@ class _Work:
         rest = sorted(task for task in left if not self._promote(task))
         processes = self._processes()
         for task in rest:
-            process = processes.take()
-            self._give(process, task, self._take)
+            process = processes.poll()
+            self._give(process, task, self._give_active)
             processes.add(self._load(process), process)
 
     def assign_standby(self) -> None:
@@ -124,47 +124,47 @@ class _Work:
                     break
 
     def _processes(self) -> JavaQueue[str]:
-        """All processes, the one with the least load first."""
+        """Return all processes, the least loaded first."""
         queue: JavaQueue[str] = JavaQueue()
         for process in self._of_process:
             queue.add(self._load(process), process)
         return queue
 
     def _give(self, process: str, task: TaskId, give: Callable[[str, TaskId], None]) -> None:
-        """Give a task to the member of a process that has fewest."""
+        """Give a task to the least loaded member of a process."""
         queue = self._queues.get(process)
         if queue is None:
             queue = self._queues[process] = JavaQueue()
             for id in string_hash_order(self._of_process[process]):
                 queue.add(self._count(id), id)
-        id = queue.take()
+        id = queue.poll()
         give(id, task)
         queue.add(self._count(id), id)
 
     def _keep(self, task: TaskId) -> bool:
-        """Leave an active task where it is, as long as its member has no more than its share."""
+        """Keep an active task at its member, unless that has its share already."""
         id = self._last_active.get(task)
         if id is None or len(self.active[id]) >= self._active_quota.share:
             return False
-        self._take(id, task)
+        self._give_active(id, task)
         return True
 
     def _promote(self, task: TaskId) -> bool:
-        """Give an active task to a member that had it as standby, or has state of it."""
+        """Give an active task to a member that had it as standby, or has state for it."""
         id = self._least_loaded(self._candidates.get(task, ()))
         if id is None or len(self.active[id]) >= self._active_quota.share:
             return False
-        self._take(id, task)
+        self._give_active(id, task)
         return True
 
-    def _take(self, id: str, task: TaskId) -> None:
+    def _give_active(self, id: str, task: TaskId) -> None:
         """Give a member an active task."""
         self.active[id].add(task)
         self._active_quota.note(len(self.active[id]))
         self._quota.note(self._count(id))
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Give a standby to the member that ran the task, or to one that had it as standby, or has state of it."""
+        """Give a standby to the member that ran the task, or to one that had it as standby, or has state for it."""
         last = self._last_active.get(task)
         if last is not None and self._may_stand_by(last, task):
             return self._choose(last, task)
@@ -184,10 +184,10 @@ class _Work:
         self._quota.note(self._count(id))
 
     def _add_standby(self, task: TaskId, processes: JavaQueue[str]) -> bool:
-        """Give a standby to the process with the least load that does not have the task; False where all have it."""
+        """Give a standby to the least loaded process without the task. Returns False if all have it."""
         passed, found = [], False
         while processes and not found:
-            process = processes.take()
+            process = processes.poll()
             passed.append(process)
             if not self._has(process, task):
                 self._give(process, task, self._stand_by)
@@ -197,7 +197,7 @@ class _Work:
         return found
 
     def _least_loaded(self, ids: Sequence[str]) -> str | None:
-        """The first, unless a later one is better both in the load of its process and in its own."""
+        """Return the first, unless a later one has a lower load both of its process and its own."""
         best: str | None = None
         least = (0.0, 0)
         for id in ids:
@@ -218,7 +218,7 @@ class _Work:
 
 
 def _candidates(members: Mapping[str, TaskMember]) -> dict[TaskId, list[str]]:
-    """Who can take a task over: those that had it as standby, then others with state of it; in each, those that are furthest first."""
+    """Rank the members that can take over each task: former standbys, then others with state; in both, the most caught-up first."""
     ranked: dict[TaskId, list[tuple[bool, int, str]]] = {}
     for id, member in members.items():
         for task in member.previous.standby:
@@ -233,7 +233,7 @@ STANDBYS = "num.standby.replicas"
 
 
 class NewTarget(NamedTuple):
-    """Targets of all members, and the records that say what is new of them."""
+    """The targets of all members, and the records of changed ones."""
 
     tasks: dict[str, Tasks]
     records: list[Record]
@@ -242,7 +242,7 @@ class NewTarget(NamedTuple):
 def compute_target(
     context: Context, group: StreamsGroup, members: Mapping[str, StreamsGroupMember], targets: Mapping[str, Tasks], epoch: int, now_ms: int
 ) -> NewTarget:
-    """A target for these members, from the tasks that they have. A topology that lacks topics gives them nothing."""
+    """Compute a target for these members from their current tasks. A topology with missing topics gives them nothing."""
     configured = group.configured
     if configured is None:
         configured = configure(group.topology, context.state.topics)
@@ -257,13 +257,12 @@ def compute_target(
 
 
 def standby_count(context: Context, group_id: str) -> int:
-    """How many standbys each stateful task gets: the group's own setting, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(f"streams.{STANDBYS}")
-    return context.settings.streams.standby_replicas if own is None else int(own)
+    """Return the number of standbys of each stateful task: the group's own config, else the broker's."""
+    return context.group_setting(group_id, f"streams.{STANDBYS}", context.settings.streams.standby_replicas)
 
 
 class Target(NamedTuple):
-    """What a member has to come to, and in which epoch."""
+    """A member's target and its epoch."""
 
     epoch: int
     tasks: Tasks
@@ -272,7 +271,13 @@ class Target(NamedTuple):
 def reconcile_streams_member(
     member: StreamsGroupMember, target: Target, owned: Tasks | None, members: Iterable[StreamsGroupMember]
 ) -> StreamsGroupMember:
-    """The member after one step towards its target. `owned` is what it says it runs, None where it says nothing."""
+    """Move the member one step towards its target. `owned` are the tasks that it reports, None if it reports none.
+
+    As with partitions of consumer groups, a member first revokes, and takes the target's epoch only when it has confirmed that. Tasks add
+    roles. Example: task 0_1 is active at a and standby at b, and the target swaps them. a keeps the task as standby at once, because
+    stopping to process needs no other member. b stays standby until a has confirmed that its active task is gone, and is then promoted:
+    two active owners would process records twice.
+    """
 
     def is_kept(tasks: Tasks) -> bool:
         return tasks != NO_TASKS and (owned is None or owned.meets(tasks))
@@ -284,7 +289,7 @@ def reconcile_streams_member(
     keep = member.assigned & target.tasks
     want = target.tasks - keep
     free = _free(want, member, list(members))
-    # A task changes its role where it runs: active ones become standbys at once, standbys become active once they are granted.
+    # A task changes its role in place: an active one becomes standby at once, a standby becomes active once no other member runs it.
     demoted = free.standby & member.assigned.active
     keep, free = keep._replace(standby=keep.standby | demoted), free._replace(standby=free.standby - demoted)
     give = member.assigned - target.tasks
@@ -293,7 +298,7 @@ def reconcile_streams_member(
     promoted = target.tasks.active - granted
     keep = keep | Tasks(standby=member.assigned.standby & promoted, warmup=member.assigned.warmup & promoted)
     if is_kept(give):
-        # What was to be given up before is given up: that counts as an epoch of its own.
+        # Completing a revocation counts as an epoch of its own.
         epoch = member.epoch + 1 if member.state == UNREVOKED else member.epoch
         return _with(member._replace(state=UNREVOKED, epoch=epoch, previous_epoch=member.epoch, revoking=give), keep, target.epoch)
     is_settled = want == free | Tasks(standby=demoted)
@@ -302,14 +307,17 @@ def reconcile_streams_member(
 
 
 def _with(member: StreamsGroupMember, assigned: Tasks, epoch: int) -> StreamsGroupMember:
-    """The member with these tasks; active ones that it did not have before are its own since `epoch`."""
+    """Return the member with these tasks; `epoch` becomes the assignment epoch of new active ones."""
     held = assigned.active | member.revoking.active
     return member._replace(assigned=assigned, epochs={task: member.epochs.get(task, epoch) for task in sorted(held)})
 
 
 def _free(want: Tasks, own: StreamsGroupMember, members: list[StreamsGroupMember]) -> Tasks:
-    """What may be taken: active tasks that nobody runs, and that no other member of the process has in another role; standbys that the
-    process has in no role, but for tasks that this member itself runs."""
+    """Return the tasks of a target that the member may take now.
+
+    An active task must have no owner, and no other member of the process may have it in another role. A standby or warm-up must be in no
+    role of another member of the process: two tasks of one process would share a state directory.
+    """
     running: set[TaskId] = set()
     active, standby, warmup = set[TaskId](), set[TaskId](), set[TaskId]()
     for member in members:

@@ -40,19 +40,21 @@ from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, Parts
 
 FIRST_EPOCH: Final = 1
-"""Of a group that nobody has written yet."""
+"""The epoch of a group without records."""
 _MEMBERS_COMMIT_FROM: Final = 9
 
 
 @dataclass(slots=True, eq=True)
 class StreamsGroup(Group):
-    """Shape: `topology` is the value of record 23, None until there is one.
+    """A streams group. Shape: `topology` is the value of record 23, None before the first.
 
-    Not from records: `configured` and `checked_hash` are what the topology comes to with the topics of version `checked_version`;
-    `endpoint_epoch` rises when members that answer queries change their tasks; `shutdown_by` is the member that asked all of them to stop;
-    `task_offsets` are what members reported; `refined` is the target of an epoch as members come to it: Kafka keeps it beside the
-    target, and who names an instance id, even in vain, takes over there what its owner had. The owner then gives up all, until the next
-    epoch.
+    Not from records: `configured` and `checked_hash` are the topology matched with the topics of metadata version `checked_version`, and
+    its hash; `endpoint_epoch` rises when members with endpoints change their tasks; `shutdown_by` is the member that requested a shutdown
+    of the application; `task_offsets` are those that members reported.
+
+    `refined` is the target of an epoch that members move towards; Kafka keeps it beside the target of the records. A heartbeat that names
+    an instance id takes over its owner's entry there, even if the heartbeat is then refused. The owner gives up all its tasks until the
+    next epoch, as in Kafka.
     """
 
     type: ClassVar[str] = "streams"
@@ -78,13 +80,13 @@ class StreamsGroup(Group):
     refined: tuple[int, dict[str, Tasks]] = field(default=(-1, {}), compare=False)
 
     def put(self, member: StreamsGroupMember) -> None:
-        """Take a member as it is now."""
+        """Add or replace a member."""
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Drop a member; with the last one goes what is known only while there are some."""
+        """Remove a member. With the last one, the state that depends on members is reset."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.statics.pop(member.instance_id, None)
@@ -93,7 +95,7 @@ class StreamsGroup(Group):
             self.shutdown_by = None
 
     def relabel_refined(self, old_id: str, new_id: str) -> None:
-        """Another member takes the place of one in the refined target."""
+        """Rename a static member in the refined target."""
         epoch, targets = self.refined
         if old_id in targets:
             self.refined = epoch, {id: tasks for id, tasks in targets.items() if id != old_id} | {new_id: targets[old_id]}
@@ -134,7 +136,7 @@ class StreamsGroup(Group):
             raise GroupError(STALE_MEMBER_EPOCH)
 
     def _had_task(self, member: StreamsGroupMember, topic: str, partition: int, epoch: int) -> bool:
-        """Whether the member has, since this epoch, a task that reads the partition: it commits late, but it is its own."""
+        """Whether the member has had a task that reads the partition since this epoch: then a late commit is valid."""
         return any(
             since <= epoch and task[1] == partition and topic in input_topics(self.topology, task[0])
             for task, since in member.epochs.items()
@@ -236,7 +238,7 @@ NewTopic = tuple[int, int, tuple[tuple[str, str], ...]]
 
 
 class Status(NamedTuple):
-    """Why a group does not run, as a heartbeat's answer says it."""
+    """The reason why a group cannot run, as in a heartbeat's answer."""
 
     code: int
     detail: str
@@ -255,7 +257,7 @@ class Configured(NamedTuple):
 
 
 def configure(topology: Any, topics: Topics) -> Configured:
-    """The topology with these topics. Errors: GroupError for one that no topics could serve."""
+    """Match a topology with the existing topics. Errors: GroupError for a topology that is invalid with any topics."""
     parts = topology.subtopologies
     _check(parts)
     sources = sorted({name for part in parts for name in part.source_topics})
@@ -283,14 +285,14 @@ def configure(topology: Any, topics: Topics) -> Configured:
 
 
 def required_topics(topology: Any) -> set[str]:
-    """Every topic that the group's metadata hash covers."""
+    """Return the topics in the group's metadata hash."""
     parts = topology.subtopologies
     changelogs = {topic.name for part in parts for topic in part.state_changelog_topics}
     return changelogs.union(*(_inputs(part) for part in parts))
 
 
 def input_topics(topology: Any, subtopology: str) -> list[str]:
-    """What a subtopology's tasks read."""
+    """Return the topics that a subtopology's tasks read."""
     return next((_inputs(part) for part in topology.subtopologies if part.subtopology_id == subtopology), [])
 
 
@@ -315,7 +317,7 @@ def _check(parts: Iterable[Any]) -> None:
 
 
 def _uneven(parts: Iterable[Any], counts: dict[str, int]) -> Iterator[str]:
-    """Source topics that have to have the same number of partitions and have not."""
+    """Return source topics that must have equal numbers of partitions and do not."""
     for part in parts:
         for group in part.copartition_groups:
             found = {part.source_topics[index]: counts[part.source_topics[index]] for index in group.source_topics}
@@ -324,7 +326,7 @@ def _uneven(parts: Iterable[Any], counts: dict[str, int]) -> Iterator[str]:
 
 
 def _count_repartition_topics(parts: Iterable[Any], counts: dict[str, int]) -> None:
-    """Give each repartition topic its number: its own, that of the topics it goes together with, or the most of those that write to it."""
+    """Set each repartition topic's number of partitions: its own, its copartition group's, or the largest of those that write to it."""
     parts = list(parts)
     waiting = {topic.name for part in parts for topic in part.repartition_source_topics if not topic.partitions}
     counts.update({topic.name: topic.partitions for part in parts for topic in part.repartition_source_topics if topic.partitions})

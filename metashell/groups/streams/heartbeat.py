@@ -56,7 +56,6 @@ from metashell.groups.streams.timeouts import (
     Inputs,
     answer_of,
     delay_first_assignment,
-    group_setting,
     keep_delay,
     remove_streams_member,
     start_session,
@@ -68,7 +67,7 @@ _NO_UPDATES: Final = "Topology updates are not supported yet."
 
 
 def handle_streams_heartbeat(context: Context, request: Request, now_ms: int) -> Decision:
-    """Decide a heartbeat. Errors: GroupError for one that is refused."""
+    """Decide a heartbeat. Errors: GroupError if it is refused."""
     check_heartbeat(request.body)
     if is_leaving(request.body):
         return _leave(context, request)
@@ -76,7 +75,7 @@ def handle_streams_heartbeat(context: Context, request: Request, now_ms: int) ->
 
 
 def streams_group(context: Context, group_id: str, missing: str = "Group") -> StreamsGroup:
-    """A streams group by its id. Errors: GroupError where it is not there, or of another kind."""
+    """Return the streams group. Errors: GroupError if it does not exist or is of another kind."""
     group = context.state.groups.get(group_id)
     if group is None:
         raise GroupError(GROUP_ID_NOT_FOUND, f"{missing} {group_id} not found.")
@@ -93,7 +92,7 @@ def _leave(context: Context, request: Request) -> Decision:
     if body.instance_id is None:
         member = group.members.get(body.member_id)
         if member is None:
-            raise _unknown(group, body.member_id)
+            raise group.unknown_member(body.member_id)
     else:
         member = _own_static_member(group, body.member_id, body.instance_id)
     response = messages.StreamsGroupHeartbeatResponse(member_id=body.member_id, member_epoch=body.member_epoch, status=())
@@ -109,7 +108,7 @@ def _leave(context: Context, request: Request) -> Decision:
 
 
 class _Topology(NamedTuple):
-    """The topology that the group has or gets, held against the topics of now."""
+    """The group's current or new topology, matched with the existing topics."""
 
     value: Any
     configured: Configured
@@ -117,7 +116,7 @@ class _Topology(NamedTuple):
 
 
 class _Heartbeat:
-    """One heartbeat that does not leave."""
+    """Decides one heartbeat that does not leave."""
 
     def __init__(self, context: Context, request: Request, now_ms: int) -> None:
         self._context = context
@@ -127,7 +126,7 @@ class _Heartbeat:
         self._records: list[Record] = []
         self._statuses: list[Status] = []
         self._replaced: str | None = None
-        """The id of the member whose place a static one takes."""
+        """The id of the member that a static one replaces."""
         self._group = (
             self._group_to_join() if self._body.member_epoch == 0 else streams_group(context, self._body.group_id, "Streams group")
         )
@@ -166,7 +165,7 @@ class _Heartbeat:
         return Decision(self._records, [Answer(self._request.ticket, response)], effects)
 
     def _group_to_join(self) -> StreamsGroup:
-        """The group, or a new one, also in place of offsets that nobody's group committed."""
+        """Return the group or a new one, which may replace an empty classic group that only has offsets."""
         group_id = self._body.group_id
         group = self._context.state.groups.get(group_id)
         if group is not None and group.type == "classic" and group.is_empty:
@@ -175,7 +174,7 @@ class _Heartbeat:
         return StreamsGroup(group_id) if group is None else streams_group(self._context, group_id)
 
     def _known_member(self) -> StreamsGroupMember:
-        """The member as it is, or a new one. Errors: GroupError for one that the group does not take, or not in this epoch."""
+        """Return the member or a new one. Errors: GroupError for an unknown or fenced member and for a full group."""
         body = self._body
         group, epoch = self._group, body.member_epoch
         limit = self._context.settings.streams.max_size
@@ -192,7 +191,7 @@ class _Heartbeat:
             known = _own_static_member(group, body.member_id, body.instance_id)
         if known is None:
             if epoch != 0:
-                raise _unknown(group, body.member_id)
+                raise group.unknown_member(body.member_id)
             return StreamsGroupMember(body.member_id)
         owned = owned_tasks(self._body)
         is_repeated = epoch == known.previous_epoch and owned is not None and owned.is_within(known.assigned)
@@ -206,7 +205,7 @@ class _Heartbeat:
         )
 
     def _joining_static_member(self, member_id: str, instance_id: str) -> StreamsGroupMember:
-        """A static member that joins; it takes the place of its predecessor. Errors: GroupError 111 where that has not left."""
+        """Return a static member that joins and replaces its predecessor. Errors: GroupError 111 if that has not left."""
         group = self._group
         known = group.static_member(instance_id)
         if known is None:
@@ -228,14 +227,14 @@ class _Heartbeat:
         return member
 
     def _calls_for_assignment(self, known: StreamsGroupMember, member: StreamsGroupMember) -> bool:
-        """Whether what changed of a member does; of a static one that was here before, not all does."""
+        """Whether the member's change needs a new assignment. Some changes of a returning static member do not."""
         if self._body.instance_id is None or not known.process_id:
             return member != known
         names = ("topology_epoch", "rack_id", "client_tags", "process_id")
         return any(getattr(known, name) != getattr(member, name) for name in names)
 
     def _note_offsets(self) -> None:
-        """Errors: GroupError 42 for a task that is named twice."""
+        """Store the task offsets that the member reports. Errors: GroupError 42 for a task that is named twice."""
         body, group = self._body, self._group
         if body.task_offsets is None and body.task_end_offsets is None:
             return
@@ -246,7 +245,7 @@ class _Heartbeat:
         )
 
     def _topology(self, member: StreamsGroupMember) -> _Topology:
-        """The group's topology; the first member that joins brings it. Errors: GroupError for another one, or one that cannot be."""
+        """Return the group's topology; the first member brings it. Errors: GroupError for a different or an invalid one."""
         group, topics = self._group, self._context.state.topics
         given = None if self._body.topology is None else topology_value(self._body.topology)
         value = group.topology
@@ -269,10 +268,10 @@ class _Heartbeat:
         return _Topology(value, group.configured, group.checked_hash)
 
     def _next_epoch(self, topology: _Topology, member: StreamsGroupMember, is_member_changed: bool) -> tuple[int, bool]:
-        """The group's epoch, raised where the member, the topics or the group's settings have changed.
+        """Return the group's epoch, raised if the member, the topics or the group's configs have changed.
 
-        It is raised too, for the same targets, where all is settled but that the member has something else. The second value is whether
-        all is settled.
+        It is also raised, with the same targets, if the group is Stable but the member lacks its target. The second value is whether
+        the group is Stable and nothing has changed.
         """
         group = self._group
         validated = NOT_VALIDATED if topology.configured.fault is not None else topology.value.epoch
@@ -286,7 +285,7 @@ class _Heartbeat:
         return group.epoch + 1, is_settled
 
     def _refined(self, member: StreamsGroupMember, epoch: int, is_settled: bool) -> Target:
-        """What the member has to come to. That of an epoch is kept from when it was first asked for, or all was settled last."""
+        """Return the member's target. An epoch's target is kept from its first use, or from when all members had last settled."""
         group = self._group
         epoch, targets = self._targets(member, epoch, is_settled)
         if is_settled or group.refined[0] != epoch:
@@ -294,7 +293,7 @@ class _Heartbeat:
         return Target(epoch, group.refined[1].get(member.member_id, NO_TASKS))
 
     def _targets(self, member: StreamsGroupMember, epoch: int, is_settled: bool) -> tuple[int, dict[str, Tasks]]:
-        """The targets: new ones where the epoch has moved on, unless the first ones, or the next ones, have to wait."""
+        """Return the targets, new ones if the epoch was raised, unless the initial delay or the assignment interval still runs."""
         context, group = self._context, self._group
         members = {id: other for id, other in group.members.items() if id != self._replaced} | {member.member_id: member}
         targets = dict(group.targets)
@@ -312,7 +311,7 @@ class _Heartbeat:
             self._records.append(target_record(group.group_id, epoch, group.assignment_ms))
             return epoch, targets
         default_ms = context.settings.streams.assignment_interval_ms
-        interval_ms = group_setting(context, group.group_id, "streams.assignment.interval.ms", default_ms)
+        interval_ms = context.group_setting(group.group_id, "streams.assignment.interval.ms", default_ms)
         if group.assignment_ms and self._now_ms < group.assignment_ms + interval_ms:
             self._delayed("assignment interval")
             return last
@@ -333,7 +332,7 @@ class _Heartbeat:
 
 
 def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) -> StreamsGroupMember:
-    """Errors: GroupError 25, and 82 where another member has the instance id now."""
+    """Errors: GroupError 25; 82 if another member has the instance id now."""
     member = group.static_member(instance_id)
     if member is None:
         raise GroupError(UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -343,12 +342,8 @@ def _own_static_member(group: StreamsGroup, member_id: str, instance_id: str) ->
     return member
 
 
-def _unknown(group: StreamsGroup, member_id: str) -> GroupError:
-    return GroupError(UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
-
-
 def check_heartbeat(body: Any) -> None:
-    """Errors: GroupError for a request that makes no sense, whatever the groups are."""
+    """Errors: GroupError for a request that is invalid by itself."""
     has_regex = body.topology is not None and any(part.source_topic_regex for part in body.topology.subtopologies)
     _invalid_request(has_regex, "Regular expressions for source topics are not supported yet.")
     _invalid_request(not body.member_id.strip(), "MemberId can't be empty.")
@@ -367,7 +362,7 @@ def check_heartbeat(body: Any) -> None:
 
 
 def check_tasks(owned: Tasks, configured: Configured) -> None:
-    """Errors: GroupError for tasks that the topology does not have."""
+    """Errors: GroupError for tasks that are not in the topology."""
     if configured.fault is not None:
         return
     for subtopology, partition in sorted(frozenset().union(*owned)):
@@ -379,14 +374,14 @@ def check_tasks(owned: Tasks, configured: Configured) -> None:
 
 
 def owned_tasks(body: Any) -> Tasks | None:
-    """What a member says it runs, None where it says nothing."""
+    """Return the tasks that a member reports, None if it reports none."""
     if body.active_tasks is None:
         return None
     return Tasks(tasks_of(body.active_tasks), tasks_of(body.standby_tasks), tasks_of(body.warmup_tasks))
 
 
 def task_offsets(entries: Any) -> dict[TaskId, int]:
-    """How far tasks are, as a member reports it. Errors: GroupError for one that is named twice."""
+    """Return the task offsets that a member reports. Errors: GroupError for a task that is named twice."""
     offsets: dict[TaskId, int] = {}
     for entry in entries:
         task = (entry.subtopology_id, entry.partition)
@@ -397,7 +392,7 @@ def task_offsets(entries: Any) -> dict[TaskId, int]:
 
 
 def merge_request(known: StreamsGroupMember, request: Request) -> StreamsGroupMember:
-    """The member with what it says of itself; what it leaves out stays, but for the endpoint of one that joins."""
+    """Return the member with the fields of its request. Omitted fields stay, except the endpoint of a joining member."""
     body = request.body
     endpoint = None if body.user_endpoint is None else Endpoint(body.user_endpoint.host, body.user_endpoint.port)
     return known._replace(
@@ -414,7 +409,7 @@ def merge_request(known: StreamsGroupMember, request: Request) -> StreamsGroupMe
 
 
 def topology_value(topology: Any) -> messages.StreamsGroupTopologyValue:
-    """A request's topology as its record has it."""
+    """Return a request's topology as the value of a record."""
     kind = messages.StreamsGroupTopologyValue
     parts = tuple(
         kind.Subtopology(

@@ -32,18 +32,18 @@ INITIAL_DELAY: Final = "streams-initial-rebalance-timeout"
 
 
 def start_session(context: Context, group_id: str, member_id: str, now_ms: int) -> None:
-    """Give a member its session time from now on."""
+    """Restart a member's session."""
 
     def expire(at_ms: int) -> Decision:
         group, member = _member_of(context, group_id, member_id)
         return Decision() if group is None or member is None else Decision(remove_streams_member(context, group, member))
 
-    timeout_ms = group_setting(context, group_id, "streams.session.timeout.ms", context.settings.streams.session_timeout_ms)
+    timeout_ms = context.group_setting(group_id, "streams.session.timeout.ms", context.settings.streams.session_timeout_ms)
     context.timers.schedule((SESSION, group_id, member_id), now_ms + timeout_ms, expire)
 
 
 def watch_revocation(context: Context, group_id: str, member: StreamsGroupMember, now_ms: int) -> None:
-    """Give a member that has to give tasks up its rebalance time for it, from the heartbeat on that told it so."""
+    """Give a member that must revoke tasks its rebalance timeout, from the heartbeat that told it so."""
     key = (REBALANCE, group_id, member.member_id)
     if member.state != UNREVOKED:
         context.timers.cancel(key)
@@ -60,7 +60,7 @@ def watch_revocation(context: Context, group_id: str, member: StreamsGroupMember
 
 
 def start_streams_timers(context: Context, now_ms: int) -> None:
-    """Every member that a log has gets its times anew."""
+    """Start the timers of all members after loading."""
     for group in context.state.groups.values():
         for member in tuple(group.members.values()) if isinstance(group, StreamsGroup) else ():
             start_session(context, group.group_id, member.member_id, now_ms)
@@ -68,21 +68,21 @@ def start_streams_timers(context: Context, now_ms: int) -> None:
 
 
 def delay_first_assignment(context: Context, group_id: str, now_ms: int) -> None:
-    """Wait for more members before tasks are given out for the first time; a delay that runs already is not begun anew.
+    """Start the initial delay, which waits for more members before the first assignment; a running delay continues.
 
-    As Kafka has it, the delay of a group that this very heartbeat makes ends without an assignment, unless another heartbeat comes
-    within it (`keep_delay`): the next heartbeat after it then computes one.
+    As in Kafka, the delay that starts with the group's first heartbeat does not compute an assignment at its end, because the group did
+    not exist when it was scheduled. Another heartbeat within the delay changes that (`keep_delay`); else the next heartbeat computes one.
     """
     delay_ms = context.settings.streams.initial_rebalance_delay_ms
     key = (INITIAL_DELAY, group_id)
     if delay_ms <= 0 or key in context.timers:
         return
     is_known = isinstance(context.state.groups.get(group_id), StreamsGroup)
-    context.timers.schedule(key, now_ms + delay_ms, _first_assignment(context, group_id) if is_known else _nothing)
+    context.timers.schedule(key, now_ms + delay_ms, _first_assignment(context, group_id) if is_known else lambda at_ms: Decision())
 
 
 def keep_delay(context: Context, group_id: str) -> bool:
-    """Whether the first assignment is still delayed; where the group is known by now, the end of the delay computes it."""
+    """Whether the first assignment is still delayed. If the group exists by now, the end of the delay computes it."""
     key = (INITIAL_DELAY, group_id)
     if key not in context.timers:
         return False
@@ -101,26 +101,16 @@ def _first_assignment(context: Context, group_id: str) -> Action:
     return assign
 
 
-def _nothing(at_ms: int) -> Decision:
-    return Decision()
-
-
 def remove_streams_member(context: Context, group: StreamsGroup, member: StreamsGroupMember) -> list[Record]:
-    """The records that remove a member; its timers are cancelled."""
+    """Return the records that remove a member, and cancel its timers."""
     keys: tuple[TimerKey, ...] = tuple((kind, group.group_id, member.member_id) for kind in (SESSION, REBALANCE))
     for key in keys:
         context.timers.cancel(key)
     epoch = group.epoch + 1
     epoch_record = group_record(group.group_id, epoch, group.metadata_hash, group.validated_epoch, group.configs, group.described)
-    # An empty group has nothing to assign: its assignment is up to date, and was made at no time.
+    # An empty group has nothing to assign, so its assignment is up to date; timestamp 0 lets the next one be computed at once.
     emptied = [target_record(group.group_id, epoch, 0)] if len(group.members) == 1 else []
     return [*member_tombstones(group.group_id, member.member_id), epoch_record, *emptied]
-
-
-def group_setting(context: Context, group_id: str, name: str, default: int) -> int:
-    """A number from the group's own configs, else the broker's."""
-    own = context.state.group_configs.get(group_id, {}).get(name)
-    return default if own is None else int(own)
 
 
 def _member_of(context: Context, group_id: str, member_id: str) -> tuple[StreamsGroup | None, StreamsGroupMember | None]:
@@ -132,7 +122,7 @@ _Response = messages.StreamsGroupHeartbeatResponse
 
 
 class Inputs(NamedTuple):
-    """A topology, and how many partitions its topics have."""
+    """A topology, and the numbers of partitions of its topics."""
 
     value: Any
     counts: dict[str, int]
@@ -147,15 +137,15 @@ def answer_of(
     change: tuple[StreamsGroupMember, StreamsGroupMember],
     topology: Inputs,
 ) -> _Response:
-    """The answer to a heartbeat that changed a member. Tasks are in it at a join, and when they have changed."""
+    """Return the answer to a heartbeat. It includes tasks for a member that joins, and when they have changed."""
     known, member = change
     settings = context.settings.streams
     response = _Response(
         member_id=member.member_id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group_setting(context, group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
-        task_offset_interval_ms=group_setting(context, group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
-        acceptable_recovery_lag=group_setting(context, group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
+        heartbeat_interval_ms=context.group_setting(group.group_id, "streams.heartbeat.interval.ms", settings.heartbeat_interval_ms),
+        task_offset_interval_ms=context.group_setting(group.group_id, "streams.task.offset.interval.ms", settings.task_offset_interval_ms),
+        acceptable_recovery_lag=context.group_setting(group.group_id, "streams.acceptable.recovery.lag", settings.acceptable_recovery_lag),
     )
     if body.member_epoch == 0 or member.assigned != known.assigned:
         response.active_tasks, response.standby_tasks, response.warmup_tasks = (
@@ -167,7 +157,7 @@ def answer_of(
         group.endpoint_epoch += 1
     response.endpoint_information_epoch = group.endpoint_epoch
     if body.endpoint_information_epoch != group.endpoint_epoch or (tells_endpoint and is_founder):
-        # Kafka cannot look at the tasks of a topology that lacks topics, once a member answers queries.
+        # Kafka fails on a topology with missing topics once a member has an endpoint.
         if topology.is_faulty and any(other.endpoint is not None for other in (*others, member)):
             raise GroupError(UNKNOWN_SERVER_ERROR)
         response.partitions_by_user_endpoint = tuple(
@@ -186,7 +176,7 @@ def _endpoint(member: StreamsGroupMember, topology: Inputs) -> _Response.Endpoin
 
 
 def _partitions(tasks: frozenset[TaskId], group: Inputs) -> tuple[_Response.TopicPartition, ...]:
-    """What tasks read, by topic: of a topic that has fewer partitions than there are tasks, those that it has."""
+    """Return the partitions that tasks read, by topic; a topic may have fewer partitions than there are tasks."""
     found: dict[str, list[int]] = {}
     for subtopology, numbers in by_subtopology(tasks).items():
         for topic in input_topics(group.value, subtopology):

@@ -1,11 +1,13 @@
 """Prints the files of a log directory: as Kafka's text, byte for byte, or as JSON lines.
 
-It reads segments, checkpoints, metadata directories, the indexes and producer snapshots beside a segment, and text checkpoints. A log is
-read, formatted and written window by window, straight from bytes to text, so memory stays bounded for a file of any size and any reader of
-the output. As many processes as there are processors format a large file. Both voices (`kafka_*` and `own_*`) are tables of writers over
-one walk: `writer` walks the batches and records of a log, `index_walk` the entries of an index and the log that it points into. Files are
-only read. A fault is reported at its place, and everything else is still printed, except where Kafka's own tool would end. Kafka's voice
-knows only the layouts of 4.4.0; ours tries every dialect and decodes the contents of records."""
+It reads segments, checkpoints, metadata directories, the indexes and producer snapshots beside a segment, and small text files. A log is
+read, formatted and written window by window, straight from bytes to text, so memory is bounded for a file of any size and for a slow
+reader of the output. One process for each processor formats a large file.
+
+There are two voices: `kafka_*` prints what Kafka's own tool prints, `own_*` prints JSON lines. Both share one walk: `writer` walks the
+batches and records of a log, `index_walk` the entries of an index and the log that it points into. Files are only read. A fault is
+reported at its place and the rest is still printed, except where Kafka's own tool would exit. Kafka's voice knows only the layouts of
+4.4.0; ours tries every dialect."""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ __all__ = ["DumpOptions", "run_dump"]
 def run_dump(options: DumpOptions, out: int | ByteSink, err: TextSink) -> int:
     """Dump the files of `options`; returns the exit status.
 
-    `out` is a file descriptor (then other processes may help) or anything that takes bytes.
-    Errors: BrokenPipeError when the reader has closed its end; KeyboardInterrupt passes. No other process is left behind.
+    `out` is a file descriptor, to which several processes can write, or any object that takes bytes.
+    Errors: BrokenPipeError if the reader has closed its end; KeyboardInterrupt is passed on. No other process is left behind.
     """
     from metashell.common.runtime import PausedCollector
 

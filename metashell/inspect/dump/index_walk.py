@@ -1,4 +1,4 @@
-"""The walk over an index and the log that it points into, for both voices."""
+"""Walks an index and the log that it points into, for both voices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEAD_SIZE = 27
 
 
 class OffsetEntry(NamedTuple):
-    """An entry of an offset index; `last_offset` is that of the batch at its position, 0 where there is `trouble`."""
+    """An entry of an offset index; `last_offset` is that of the batch at its position, 0 if `trouble` says that there is none."""
 
     offset: int
     position: int
@@ -40,9 +40,9 @@ class OffsetEntry(NamedTuple):
 
 
 class TimeEntry(NamedTuple):
-    """An entry of a time index; `found_offset` is the last offset of the first batch that reaches its offset, -1 for none.
+    """An entry of a time index; `found_offset` is the last offset of the first batch that ends at or after its offset, -1 for none.
 
-    `max_timestamp` is the latest of that batch's records.
+    `max_timestamp` is the latest timestamp in that batch.
     """
 
     timestamp: int
@@ -53,7 +53,7 @@ class TimeEntry(NamedTuple):
 
 
 class LogHeads:
-    """Finds the batch that begins at a position of a log, by its head alone."""
+    """Finds the batch that begins at a position of a log. It reads only the batch's first bytes."""
 
     def __init__(self, log: OpenFile, batch_size_max: int) -> None:
         self.log = log
@@ -87,7 +87,7 @@ class LogHeads:
         return int(base_offset + last_delta)
 
     def _short_log(self, position: int) -> int:
-        """The last offset of a message that is smaller than what is read of a batch's head."""
+        """The last offset of a message of magic 0 or 1 that is smaller than the head of a batch."""
         data = self.log.read_at(position, _HEAD_SIZE)
         length = int.from_bytes(data[8:LEAD_SIZE], "big", signed=True)
         if length < LENGTH_MIN or length + LEAD_SIZE > len(data) or data[MAGIC_END - 1] in range(2, 128):
@@ -96,7 +96,7 @@ class LogHeads:
 
 
 def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> Iterator[OffsetEntry]:
-    """The entries of an offset index, up to the zeros of a preallocated one, each compared with the log if there is one."""
+    """The entries of an offset index up to preallocated zeros, each compared with the log if there is one."""
     is_first = True
     for relative, position in OFFSET_ENTRY.iter_unpack(whole_entries(data, OFFSET_ENTRY)):
         if relative == 0 and not is_first:
@@ -113,7 +113,7 @@ def walk_offset_index(data: bytes, base_offset: int, heads: LogHeads | None) -> 
 
 
 class LogBatches:
-    """Where the batches of a log lie, from some position on, and their last offsets."""
+    """The positions and last offsets of a log's batches, from some position on."""
 
     def __init__(self, log: OpenFile, max_decompressed: int) -> None:
         self.log = log
@@ -124,8 +124,8 @@ class LogBatches:
         self.trouble: str | None = None
         self.is_ascending = True
 
-    def go_over(self, position: int) -> None:
-        """Take note of all batches from `position` on, and of what the walk ends at."""
+    def scan_from(self, position: int) -> None:
+        """Note all batches from `position` on, and the reason why the walk ends."""
         for column in (self.positions, self.last_offsets, self.sizes):
             del column[:]
         reader = WindowReader(self.log, None, FRAME_SIZE_MAX)
@@ -153,17 +153,17 @@ class LogBatches:
             position = window.next
 
     def slot_of(self, position: int) -> int:
-        """The number of the batch at `position`, going over the log anew where there is none known."""
+        """The number of the batch at `position`; walks the log again from there if no batch is known at it."""
         slot = bisect_left(self.positions, position)
         if slot < len(self.positions) and self.positions[slot] == position:
             return slot
         if self.positions and slot == len(self.positions) and position >= self.positions[-1] + self.sizes[-1]:
             return slot
-        self.go_over(position)
+        self.scan_from(position)
         return 0
 
     def find(self, slot: int, offset: int) -> int:
-        """The number of the first batch from `slot` on whose last offset is not below `offset`; their count where there is none."""
+        """The number of the first batch from `slot` on whose last offset is not below `offset`; the number of batches if there is none."""
         if self.is_ascending:
             return bisect_left(self.last_offsets, offset, slot)
         numbers = range(slot, len(self.last_offsets))
@@ -193,7 +193,7 @@ def walk_time_index(
     log: OpenFile | None,
     max_decompressed: int,
 ) -> Iterator[TimeEntry]:
-    """The entries of a time index, up to the zeros of a preallocated one, each compared with the log if there is one."""
+    """The entries of a time index up to preallocated zeros, each compared with the log if there is one."""
     batches = LogBatches(log, max_decompressed) if log is not None else None
     size = (log.size() or 0) if log is not None else 0
     for number, (timestamp, relative) in enumerate(TIME_ENTRY.iter_unpack(whole_entries(data, TIME_ENTRY))):

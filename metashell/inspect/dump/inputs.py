@@ -1,13 +1,13 @@
-"""What a run reads: the files that the arguments stand for, the decoder of each file, and the records that are printed.
+"""Finds the files of a run, chooses the decoder of each file, and filters records.
 
 - An argument is a file, a directory (its log), or standard input.
-- A file's decoder is the one that was asked for, else that of the log that the file belongs to.
-- Most of the filter works on a whole batch by its header, before anything is decoded; a batch that crosses a border is filtered record by
-  record. Patterns see the text that is printed, so what is redacted cannot be searched.
-- Of a log without a decoder, users' data is shown as it is. Fewer bytes of the metadata log are shown, since they may be secrets: it
-  counts as the metadata log where `log/inputs` says so by content and place, also by its folder's name alone or a checkpoint's own name,
-  and where its first data record has no key and a value that decodes. That asks for less evidence than `log/identity` does: hiding in vain
-  costs less than showing a secret."""
+- A file's decoder is the one that the command line names, else that of the log that the file belongs to.
+- Most batches are filtered by their header, before anything is decoded. Only a batch that crosses a limit is filtered record by record.
+  Patterns see the text that is printed, so nobody can search for redacted bytes.
+- Without a decoder, users' data is shown as it is, but bytes of the metadata log are hidden, since they may be secrets. A file counts as
+  metadata if `disk/inputs.py` says so by its content and place, by the name of its folder or checkpoint alone, or if its first data
+  record has no key and a value that decodes as metadata. `disk/directory.py` asks for more evidence, but here a wrong guess has unequal
+  costs: a hidden user record is a nuisance, a shown secret is not."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from metashell.codec.batch_writer import CONTROL_TYPE_NAMES
 from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, RecordBatch
+from metashell.codec.dispatch import REMOTE_LOG_TYPES
 from metashell.codec.metadata_records import RECORD_TYPE_NAMES, FrameError, read_metadata_record
 from metashell.common.errors import DecodeError, PathError, UsageError
 from metashell.common.terminal import writable
-from metashell.disk.directory import ListedFile, listed_files, log_name_of
+from metashell.disk.directory import ListedFile, MetadataDirectory, listed_files, log_name_of
 from metashell.disk.files import OpenFile, open_file
 from metashell.disk.inputs import (
     LogFolder,
@@ -42,16 +43,12 @@ from metashell.disk.names import DATA, KNOWN_LOGS, METADATA, METADATA_DIRECTORY,
 from metashell.disk.segment import read_batches
 from metashell.inspect.dump.options import DECODER_FLAGS, DumpOptions
 
-if TYPE_CHECKING:
-    from metashell.disk.directory import MetadataDirectory
-
 
 class Input(NamedTuple):
     """One file to dump.
 
-    `open` opens it (errors: OSError, UsageError). `may_end_early` marks the last segment of a directory, whose torn tail is no
-    fault; `follows` is the offset before its first one where that is known, and `directory` what it is one of. `log` is what it
-    belongs to, where that is known before it is opened.
+    `open` opens it (errors: OSError, UsageError). `may_end_early` marks the last segment of a directory, whose torn tail is no fault.
+    `follows` is the offset before its first one, `directory` its directory, and `log` the log that it belongs to, where these are known.
     """
 
     label: str
@@ -64,12 +61,11 @@ class Input(NamedTuple):
 
 
 def inputs_of(path: str, wanted: Collection[LogKind] = (), *, may_be_empty: bool = False) -> Iterator[Input]:
-    """The files that `path` stands for, in order.
+    """The files of an argument, in order.
 
-    A directory stands for its segments; where they do not begin at offset 0, its newest complete checkpoint comes first. A
-    folder stands for the `wanted` logs below it; where none is wanted more than others, for its metadata log, or where there is none, for
-    all whose records are known.
-    Errors: UsageError for one without any, or in whose logs no batch was ever written, unless it `may_be_empty`.
+    A log's directory gives its segments; if they do not begin at offset 0, its newest complete checkpoint comes first. A folder gives the
+    `wanted` logs below it. If none are wanted, it gives its metadata log, or without one all logs whose records are known.
+    Errors: UsageError if there are none, or if no batch was ever written to them, unless it `may_be_empty`.
     """
     for place in paths_of(path):
         if place == "-" or not os.path.isdir(place):
@@ -86,7 +82,7 @@ def inputs_of(path: str, wanted: Collection[LogKind] = (), *, may_be_empty: bool
 
 
 def _folders(path: str, wanted: Collection[LogKind]) -> list[LogFolder]:
-    """Where the logs lie that a directory stands for."""
+    """The logs that a directory stands for."""
     try:
         named = log_folder(path)
         if named is not None and named.path == path:
@@ -112,15 +108,13 @@ def _folders(path: str, wanted: Collection[LogKind]) -> list[LogFolder]:
 
 
 def _of_directory(folder: LogFolder) -> Iterator[Input]:
-    from metashell.disk.directory import MetadataDirectory
-
     directory = MetadataDirectory(folder.path)
     for file in listed_files(directory.list(), directory.open, shows_damaged=True):
         yield directory_input(directory, file, METADATA if file.is_checkpoint else folder.kind)
 
 
 def directory_input(directory: MetadataDirectory, file: ListedFile, log: LogKind | None) -> Input:
-    """A listed file of a directory as an input."""
+    """Make an input from a listed file of a directory."""
     return Input(
         label=os.path.join(directory.path, file.name),
         open=partial(directory.open, file.name),
@@ -141,7 +135,7 @@ _FLAGS: Final = {log: flag for flag, log in DECODER_FLAGS.items()}
 
 
 def wanted_logs(options: DumpOptions) -> Collection[LogKind]:
-    """The logs that a run wants of a folder: that of its decoder, or those that have the wanted types; empty where it says nothing."""
+    """The logs of a folder that a run wants: that of its decoder, or those with the wanted types; empty if it names neither."""
     decoder = options.decoder
     if decoder != "classes":
         return (decoder,)
@@ -153,9 +147,9 @@ def wanted_logs(options: DumpOptions) -> Collection[LogKind]:
 
 
 def options_for(options: DumpOptions, label: str, log: LogKind | None, file: OpenFile) -> DumpOptions:
-    """The options of a run with the decoder for one of its files. `log` is what it belongs to, where that is known already.
+    """The options of a run with the decoder of one file. `log` is the file's log, if it is known already.
 
-    Errors: UsageError where the decoder is that of another log, or the wanted types are.
+    Errors: UsageError if the decoder or the wanted types are those of another log.
     """
     is_sure = log is not None
     decoder = options.decoder
@@ -175,13 +169,12 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
 
 
 def _needs_decoder(options: DumpOptions) -> bool:
-    """Whether what is asked for is inside the records: their types, or patterns for their text."""
+    """Whether the options ask for record types, or patterns of their text."""
     has_pattern = options.key_pattern is not None or options.value_pattern is not None
     return bool(options.types) or options.summary or (has_pattern and not options.prints_contents)
 
 
 def _log_with_types(types: tuple[str, ...], label: str, log: LogKind | None) -> LogKind:
-
     logs = logs_with_types(types)
     if log in logs:
         return log
@@ -193,11 +186,10 @@ def _log_with_types(types: tuple[str, ...], label: str, log: LogKind | None) -> 
 
 
 def type_names(log: LogKind) -> dict[int, str]:
-    """The record types of a log by number; none of a topic's."""
+    """The record types of a log by number; none for a user's topic."""
     if log == METADATA:
         return RECORD_TYPE_NAMES
     if log == REMOTE_LOG:
-        from metashell.codec.dispatch import REMOTE_LOG_TYPES
         from metashell.codec.record_text import remote_log_type_name
 
         return {type: remote_log_type_name(type) for type in REMOTE_LOG_TYPES}
@@ -225,22 +217,22 @@ def logs_with_types(types: tuple[str, ...]) -> tuple[LogKind, ...]:
 
 
 def type_words(types: tuple[str, ...]) -> list[str]:
-    """The words of `--type`, which may have commas between."""
+    """Split the values of `--type` at commas."""
     return [part.strip() for words in types for part in words.split(",")]
 
 
 def is_any_logs(word: str) -> bool:
-    """Whether a word is of no log in particular: a number, or the name of a type that nobody knows."""
+    """Whether a word fits any log: a number, or the name that is printed for an unknown type."""
     return record_number(word) is not None or control_number(word) is not None
 
 
 def record_number(word: str) -> int | None:
-    """The record type that is given as a number, or as the name that is printed of a type that nobody knows: `UNKNOWN_RECORD_63`."""
+    """The record type in a number or in the name that is printed for an unknown type, such as `UNKNOWN_RECORD_63`."""
     return _number(word, "(?:UNKNOWN_RECORD_)?")
 
 
 def control_number(word: str) -> int | None:
-    """The type of control record of a name such as `UNKNOWN_CONTROL_9`."""
+    """The control record type in a name such as `UNKNOWN_CONTROL_9`."""
     return _number(word, "UNKNOWN_CONTROL_")
 
 
@@ -250,16 +242,16 @@ def _number(word: str, before: str) -> int | None:
 
 
 def plain_type(name: str) -> str:
-    """A type's name in the form in which spellings are compared: `PARTITION_RECORD`, `PartitionRecord`, `partition`."""
+    """A type's name in one spelling, to compare `PARTITION_RECORD`, `PartitionRecord` and `partition`."""
     plain = name.replace("_", "").replace("-", "").lower()
     return plain.removesuffix("record")
 
 
 def unknown_type(word: str, names: Collection[str]) -> UsageError:
-    """The complaint about a name that is no type's, and which one may be meant."""
+    """The error for an unknown type, with the nearest known name."""
     from difflib import get_close_matches
 
-    # A word may be near a name as it stands (TOPIC_RECORDS) or without what all names share (partion).
+    # The word may resemble the full name (TOPIC_RECORDS) or the name without the common ending (partion).
     all_names = (*CONTROL_TYPE_NAMES.values(), *names)
     known = {plain_type(name): name for name in all_names} | {name.lower(): name for name in all_names}
     near = get_close_matches(word.lower(), known, n=1) or get_close_matches(plain_type(word), known, n=1)
@@ -271,8 +263,8 @@ _LOOKED_AT_MAX = 16
 
 
 def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
-    """Whether it does. A stream cannot be looked into once it is being read: there the first record, `key` and `value`, decides."""
-    with suppress(UsageError):  # a stream, or a file that is gone by now
+    """Whether a file holds users' data. A stream cannot be read twice, so there its first record, `key` and `value`, decides."""
+    with suppress(UsageError):  # It is a stream, or was deleted meanwhile.
         if named_file(label).log == METADATA:
             return False
     name = parse_name(os.path.basename(label))
@@ -290,12 +282,12 @@ def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes 
 
 
 def begins_as_metadata(file: OpenFile) -> bool:
-    """Whether a stream that nothing was read from begins as only the metadata log does, such as with a leader's record."""
+    """Whether a stream that was not read yet begins as only the metadata log does, for example with a leader change."""
     return file.size() is None and content_of_file(file).kind == METADATA
 
 
 def _is_user_record(key: bytes | None, value: bytes | None) -> bool:
-    """Whether the first record of a log shows that it is not the metadata log."""
+    """Whether the first record of a log cannot be one of the metadata log."""
     if key is not None or not value:
         return True
     try:
@@ -310,7 +302,7 @@ OFFSET_MAX = (1 << 63) - 1
 class Filters:
     """The filters of one run.
 
-    `types` are the numbers of wanted record types of the log and `control_types` those of control records, None for all.
+    `types` and `control_types` are the numbers of the wanted record and control record types, None for all.
     """
 
     def __init__(self, options: DumpOptions) -> None:
@@ -329,7 +321,7 @@ class Filters:
         self.has_range = first is not None or last is not None or options.since_ms is not None or options.until_ms is not None
 
     def wants_part(self, header: BatchHeader) -> bool:
-        """Whether a batch can hold a record that is wanted."""
+        """Whether a batch can hold a wanted record."""
         if header.last_offset < self.first_offset or header.base_offset > self.last_offset:
             return False
         if header.max_timestamp < self.since_ms:
@@ -337,13 +329,13 @@ class Filters:
         return not (_has_one_time(header) and header.max_timestamp > self.until_ms)
 
     def wants_all(self, header: BatchHeader) -> bool:
-        """Whether offsets and times alone let every record of a batch pass."""
+        """Whether every record of a batch passes the filters of offset and time."""
         if header.base_offset < self.first_offset or header.last_offset > self.last_offset:
             return False
         return _has_one_time(header) and self.since_ms <= header.max_timestamp <= self.until_ms
 
     def wants_place(self, offset: int, timestamp: int) -> bool:
-        """Whether a record's offset and timestamp let it pass."""
+        """Whether a record passes the filters of offset and time."""
         return self.first_offset <= offset <= self.last_offset and self.since_ms <= timestamp <= self.until_ms
 
     def wants_type(self, type_id: int | None) -> bool:
@@ -353,7 +345,7 @@ class Filters:
         return self.control_types is None or type_id in self.control_types
 
     def wants_text(self, key: str | None, value: str | None) -> bool:
-        """Whether the printed key and value match the patterns; what is missing matches none."""
+        """Whether the printed key and value match the patterns; a missing one matches none."""
         if self.key is not None and (key is None or self.key.search(key) is None):
             return False
         return self.value is None or (value is not None and self.value.search(value) is not None)
@@ -364,10 +356,10 @@ def _has_one_time(header: BatchHeader) -> bool:
 
 
 def _wanted_types(options: DumpOptions) -> tuple[frozenset[int], frozenset[int]]:
-    """The record types and the control record types that the words name, of the log that is decoded.
+    """The record types and control record types of a log that the words of `--type` name.
 
-    A number is a record type, and so is the name that is printed of an unknown one.
-    Errors: UsageError for a name that no log has, or with one log only, that it has not.
+    A number is a record type; so is the name that is printed for an unknown one.
+    Errors: UsageError for a name that no log has, or that the only log of the run does not have.
     """
 
     log = METADATA if options.decoder == "classes" else options.decoder

@@ -1,4 +1,4 @@
-"""Indexes and producer snapshots as kafka-dump-log of 4.4.0 prints them."""
+"""Prints indexes and producer snapshots as kafka-dump-log of 4.4.0 does."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from metashell.disk.indexes import (
 from metashell.inspect.dump.index_walk import LogHeads, TimeEntry, walk_offset_index, walk_time_index
 from metashell.inspect.dump.kafka_records import java_absolute, java_long, java_sequence_before
 from metashell.inspect.dump.options import DumpOptions, Output, TextSink
-from metashell.inspect.dump.writer import Halt
+from metashell.inspect.dump.writer import FLUSH_LINES, Halt
 
-_LINES_AT_A_TIME = 1 << 14
 _NO_TIMESTAMP = -1
 
 
 class IndexDiagnostics:
-    """What was noticed about indexes, by absolute path, to be reported after the last file."""
+    """Faults of indexes by absolute path, which Kafka's tool reports after the last file."""
 
     def __init__(self) -> None:
         self.mismatches: dict[str, dict[int, int]] = {}
@@ -57,14 +56,14 @@ class IndexDiagnostics:
 
 
 class _TimeCheck:
-    """Notes what does not hold for the entries of a time index."""
+    """Checks the entries of a time index in Kafka's way, and notes the faults."""
 
     def __init__(self, path: str, diagnostics: IndexDiagnostics) -> None:
         self.where = java_absolute(path)
         self.diagnostics = diagnostics
         self.before = _NO_TIMESTAMP
 
-    def hold(self, entry: TimeEntry) -> None:
+    def check_entry(self, entry: TimeEntry) -> None:
         before, self.before = self.before, entry.timestamp
         if entry.offset != entry.found_offset:
             self.diagnostics.not_found.setdefault(self.where, []).append((entry.offset, entry.found_offset))
@@ -76,7 +75,7 @@ class _TimeCheck:
 
 
 class IndexDump:
-    """Dumps indexes in Kafka's voice, and keeps what is noticed about them. Raises Halt."""
+    """Dumps indexes in Kafka's voice, and keeps their faults. Raises Halt."""
 
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
         self.options = options
@@ -117,7 +116,7 @@ class IndexDump:
     def _offset_entries(self, path: str, data: bytes, base_offset: int, log: RegularFile) -> None:
         entries = walk_offset_index(data, base_offset, LogHeads(log, self.options.max_message_size))
         shows = not self.options.verify_index_only
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             lines: list[str] = []
             for offset, position, last_offset, trouble in batch:
                 if trouble is not None:
@@ -143,13 +142,13 @@ class IndexDump:
 
     def _time_entries(self, path: str, entries: Iterator[TimeEntry]) -> None:
         check = _TimeCheck(path, self.diagnostics)
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             lines: list[str] = []
             for entry in batch:
                 if entry.trouble is not None:
                     self._write(lines)
                     raise Halt(f"{path}: entry of offset {entry.offset}: {entry.trouble}")
-                check.hold(entry)
+                check.check_entry(entry)
                 if not self.options.verify_index_only:
                     lines.append(f"timestamp: {entry.timestamp} offset: {entry.offset}\n")
             self._write(lines)
@@ -203,13 +202,13 @@ class IndexDump:
             if last < 0:
                 append(f"{begin} lastTimestamp: {time}\n")
             else:
-                # A sequence wraps at 2^31; most do not.
+                # A sequence number wraps at 2^31, but the quick form serves nearly all.
                 first_sequence = sequence - delta if sequence >= delta else java_sequence_before(sequence, delta)
                 append(
                     f"{begin} lastTimestamp: {time} firstSequence: {first_sequence} lastSequence: {sequence} "
                     f"lastOffset: {last} offsetDelta: {delta} timestamp: {time}\n"
                 )
-            if len(lines) >= _LINES_AT_A_TIME:
+            if len(lines) >= FLUSH_LINES:
                 self._write(lines)
                 lines.clear()
         self._write(lines)
@@ -227,7 +226,7 @@ _HANDLERS: dict[str, Callable[[IndexDump, str, str], None]] = {
 
 
 def _snapshot_trouble(data: bytes) -> str | None:
-    """What Kafka says of a producer state snapshot that it does not accept."""
+    """Kafka's message for a producer snapshot that it does not accept."""
     begin = "Snapshot failed schema validation: "
     if len(data) < 2:
         return f"{begin}null"

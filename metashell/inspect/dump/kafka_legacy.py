@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 as kafka-dump-log of 4.4.0 prints them."""
+"""Prints messages of magic 0 and 1 as kafka-dump-log of 4.4.0 does."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _INT64 = Struct(">q").unpack_from
 
 
 class KafkaMessage:
-    """One message with its lead, whose fields are read when they are asked for.
+    """One message with its offset and size. Its fields are read on demand, since Kafka fails only over those that it prints.
 
-    Errors: struct.error where a size lies past the message, DecodeError where what it counts does.
+    Errors: struct.error if a size field lies past the message's end, DecodeError if the bytes that it counts do.
     """
 
     def __init__(self, data: bytes, offset: int) -> None:
@@ -65,7 +65,7 @@ class KafkaMessage:
 
 
 def legacy_batch(writer: KafkaLines, data: bytes, position: int) -> None:
-    """Write one message, and with deep iteration the lines of those that it holds. Raises Halt."""
+    """Write one message, and with deep iteration the messages in it. Raises Halt."""
     header = read_message_header(data[:_HEADER_SIZE])
     writer.lines.append(f"offset: {header.base_offset}")
     if header.magic > 1:
@@ -90,7 +90,7 @@ def legacy_batch(writer: KafkaLines, data: bytes, position: int) -> None:
 
 
 def _line(writer: KafkaLines, timestamp_type: str, message: KafkaMessage, timestamp: int) -> None:
-    writer.saw(message.offset)
+    writer.note_records(message.offset)
     if not writer.options.skip_record_metadata:
         is_valid = message_crc(message.data) == message.crc
         writer.lines.append(
@@ -103,7 +103,7 @@ def _line(writer: KafkaLines, timestamp_type: str, message: KafkaMessage, timest
         try:
             writer.contents(message.offset, None, message.value())
         except (DecodeError, struct_error) as error:
-            # Inside the decoder an error is printed and does no harm; Java's own has no message.
+            # Kafka's decoder prints an error and goes on; Java's BufferUnderflowException has no message.
             reason = error if isinstance(error, DecodeError) else "null"
             writer.payload(None, f"Error at {message.offset}, skipping. {reason}")
     else:
@@ -113,7 +113,7 @@ def _line(writer: KafkaLines, timestamp_type: str, message: KafkaMessage, timest
 def unwrapped(outer: KafkaMessage, max_size: int) -> list[KafkaMessage]:
     """The messages in a compressed one, with absolute offsets.
 
-    Errors: DecodeError; one that is cut off at the end is left out, as Kafka does.
+    A message that is cut off at the end is left out, as Kafka does. Errors: DecodeError.
     """
     codec_id = outer.attributes & CODEC_MASK
     packed = outer.value()

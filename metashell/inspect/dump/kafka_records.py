@@ -1,7 +1,7 @@
-"""Keys, payloads and control records as kafka-dump-log of 4.4.0 prints them, and the parts of lines that all magics share.
+"""Prints keys, payloads and control records as kafka-dump-log of 4.4.0 does, and the parts of lines that all magics share.
 
 An error inside a decoder never ends the run; its message is printed in place of the payload. A control record is decoded with the layout
-of version 0, whatever version it names, and the named version is printed; bytes left over are ignored.
+of version 0 whatever version it has, its own version is printed, and bytes left over are ignored.
 Source: DumpLogSegments.ClusterMetadataLogMessageParser and DecoderMessageParser, ControlRecordUtils, EndTransactionMarker, and the classes
 org.apache.kafka.tools.api.{String,Default,Integer,Long}Decoder."""
 
@@ -49,18 +49,18 @@ from metashell.inspect.dump.options import DumpOptions
 from metashell.inspect.dump.writer import Halt, Made, ValueText, ValueTexts, Writer
 
 _RETIRED_TYPES = frozenset((6,))
-"""Types that 3.3 knew and 4.4.0 does not: AccessControlRecord."""
+"""Record types that 3.3 knows and 4.4.0 does not: AccessControlRecord."""
 _READABLE_TYPES = METADATA_TYPES.keys() - _RETIRED_TYPES
 _ONE_BYTE_MAX = 127
 
 
 def payload_start(type_id: int, version: int) -> str:
-    """The payload's text up to the record's fields."""
+    """The text of a payload before the record's fields."""
     return f'{{"type":"{RECORD_TYPE_NAMES[type_id]}","version":{version},"data":'
 
 
 def payload_texts(prefix: str, show_secrets: bool) -> ValueTexts:
-    """What the tight loop needs to print a metadata record, by frame version, type and version in a byte each."""
+    """The texts with which the tight loop prints metadata records, by frame version, type and version (one byte each)."""
 
     def make(start: bytes) -> tuple[ValueText | None, str]:
         if len(start) < 3 or start[0] != FRAME_VERSION or start[1] not in _READABLE_TYPES or start[2] > _ONE_BYTE_MAX:
@@ -74,10 +74,10 @@ def payload_texts(prefix: str, show_secrets: bool) -> ValueTexts:
 
 
 class Payloads(Protocol):
-    """From a record's key and value to their texts, None for what is not printed."""
+    """Makes the texts of a record's key and value, None for one that is not printed."""
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        """The texts of a record's key and payload. Errors: DecodeError where Kafka ends with a trace."""
+        """The texts of a record's key and payload. Errors: DecodeError where Kafka exits with a stack trace."""
         ...
 
 
@@ -92,7 +92,7 @@ class MetadataPayloads:
 
 
 class SparingPayloads:
-    """The texts of decoders that read any bytes, but for what could be a record with secrets."""
+    """Wraps a decoder that reads any bytes, and hides bytes that could be a metadata record with secrets."""
 
     def __init__(self, payloads: Payloads, file: OpenFile) -> None:
         self.payloads = payloads
@@ -113,12 +113,12 @@ class SparingPayloads:
 
 
 def shows_secrets(options: DumpOptions) -> bool:
-    """Whether secrets are printed: always in Kafka's voice, under our own name when they are asked for."""
+    """Whether secrets are printed: always in Kafka's voice, under our own name only with --show-secrets."""
     return options.show_secrets or options.voice == "kafka"
 
 
 def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
-    """The decoder that a command line asks for, for a file. Errors: DecodeError for a class that is not there."""
+    """The decoder of a file that the command line names. Errors: DecodeError for an unknown class."""
     match options.decoder:
         case "metadata":
             return MetadataPayloads(shows_secrets(options))
@@ -140,7 +140,7 @@ def payloads_of(options: DumpOptions, file: OpenFile | None = None) -> Payloads:
 
 
 def metadata_payload(offset: int, value: bytes | None, show_secrets: bool) -> str:
-    """The payload of a metadata record, or what is printed in its place."""
+    """The payload of a metadata record, or the error that is printed in its place."""
     try:
         return _metadata_text(value or b"", show_secrets)
     except FrameError as error:
@@ -178,7 +178,7 @@ _MARKER_SIZE = 6
 def control_text(key: bytes | None, value: bytes | None) -> str:
     """The part of a record's line that describes a control record, with the blank before it.
 
-    Errors: DecodeError where Kafka ends with a trace.
+    Errors: DecodeError where Kafka exits with a stack trace.
     """
     type = control_type(key)
     if type in (ABORT, COMMIT):
@@ -211,7 +211,7 @@ def _coordinator_epoch(value: bytes | None) -> int:
 
 
 class KafkaLines(Writer):
-    """Kafka's lines for one file; `name` is the file's name without its folder. `is_control` belongs to the batch that is written."""
+    """Writes Kafka's lines for one file, whose name without its folder is `name`. `is_control` is that of the current batch."""
 
     def __init__(self, options: DumpOptions, file: OpenFile, path: str, name: str) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class KafkaLines(Writer):
         self.payloads = payloads_of(options, file)
 
     def second_half(self, header: BatchHeader, position: int, is_valid: bool) -> None:
-        """Write the rest of a batch line, the same for all magics. Raises Halt for a codec that does not exist."""
+        """Write the rest of a batch line, which is the same for all magics. Raises Halt for an unknown codec."""
         if not is_valid:
             self.findings.fault(position, f"offset {header.base_offset}, position {position}: the CRC is not {header.crc:#x}")
         codec_id = header.attributes & CODEC_MASK
@@ -237,7 +237,7 @@ class KafkaLines(Writer):
         )
 
     def contents(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Write a record's key and payload, where they are wanted, and end its line."""
+        """Write a record's key and payload, if they are wanted, and end its line."""
         if self.options.prints_contents and not self.is_control:
             self.payload(*self.payloads.parse(offset, key, value))
         else:
@@ -255,45 +255,45 @@ class KafkaLines(Writer):
 
 
 _JAVA_NUMBER = re.compile(r"[+-]?\d+")
-_INT64_LIMIT = 1 << 63
+INT64_LIMIT = 1 << 63
 
 
 def java_path(path: str) -> str:
-    """A path as java.io.File prints it: no doubled and no trailing slash."""
+    """A path as java.io.File prints it: without double and trailing slashes."""
     return re.sub("/+", "/", path).rstrip("/") or path[:1]
 
 
 def java_absolute(path: str) -> str:
-    """A path as java.io.File makes it absolute: put behind the working directory, with its dots as they are."""
+    """A path as java.io.File makes it absolute: joined to the working directory; `.` and `..` stay."""
     return path if path.startswith("/") else f"{os.getcwd().rstrip('/')}/{path}"
 
 
 def java_long(path: str, text: str, bits: int = 64) -> int:
-    """The number that a part of a file's name is. Raises Halt where Java throws."""
+    """The number in a part of a file's name. Raises Halt where Java throws."""
     if _JAVA_NUMBER.fullmatch(text) is None or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
         raise Halt(f'{path}: NumberFormatException: For input string: "{text}"')
     return int(text)
 
 
 def int64(value: int) -> int:
-    """A sum as Java's long holds it."""
-    return (value + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
+    """Wrap a number as Java's long does."""
+    return (value + INT64_LIMIT) % (2 * INT64_LIMIT) - INT64_LIMIT
 
 
 def int32(value: int) -> int:
-    """A sum as Java's int holds it."""
+    """Wrap a number as Java's int does."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def java_sequence(sequence: int, increment: int) -> int:
-    """A producer sequence some records on. Source: DefaultRecordBatch.incrementSequence."""
+    """The sequence number some records later. Source: DefaultRecordBatch.incrementSequence."""
     if sequence > int32(0x7FFFFFFF - increment):
         return int32(increment - (0x7FFFFFFF - sequence) - 1)
     return int32(sequence + increment)
 
 
 def java_sequence_before(sequence: int, decrement: int) -> int:
-    """A producer sequence some records earlier. Source: DefaultRecordBatch.decrementSequence."""
+    """The sequence number some records earlier. Source: DefaultRecordBatch.decrementSequence."""
     if sequence < decrement:
         return int32(0x7FFFFFFF - int32(decrement - sequence) + 1)
     return int32(sequence - decrement)
@@ -305,10 +305,10 @@ _INT64 = Struct(">q")
 
 
 class ClassPayloads:
-    """The texts of keys and values; an empty or missing name means StringDecoder. Errors: DecodeError for another class."""
+    """Decodes keys and values with Kafka's classes; an empty or missing name means StringDecoder. Errors: DecodeError for another."""
 
     def __init__(self, key_class: str | None, value_class: str | None) -> None:
-        # In Kafka's order: of two wrong names the value's is reported.
+        # Kafka loads the value's class first, so with two wrong names it reports that one.
         self._value = class_decoder(value_class)
         self._key = class_decoder(key_class)
 
@@ -317,7 +317,7 @@ class ClassPayloads:
 
 
 def class_decoder(name: str | None) -> Callable[[bytes], str]:
-    """What turns bytes into text as the class of that name does. Errors: DecodeError for a class that is not Kafka's own."""
+    """The function that decodes bytes as the class of that name does. Errors: DecodeError for a class that is not Kafka's own."""
     if not name:
         return kafka_text
     found = DECODER_CLASSES.get(name.removeprefix(CLASS_PREFIX)) if name.startswith(CLASS_PREFIX) else None

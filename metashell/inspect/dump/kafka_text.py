@@ -1,11 +1,11 @@
-"""Kafka's text of a log or checkpoint, byte for byte as kafka-dump-log of 4.4.0 prints it, and whole runs in that voice.
+"""Prints a log or checkpoint byte for byte as kafka-dump-log of 4.4.0 does, and runs that tool.
 
-That includes damaged files: where 4.4.0 ends with a stack trace, `Halt` is raised at the same place in the text. Nothing of what follows
-is printed then, neither later files nor the diagnostics at the end; one line on stderr stands for the stack trace.
+That includes damaged files: where 4.4.0 exits with a stack trace, `Halt` is raised at the same place in the text. Later files and the
+diagnostics at the end are not printed then, and one line on stderr replaces the stack trace.
 
-`dump-log -o kafka` prints the same text by our own rules: every file is dumped, whatever is wrong with another; secrets are redacted
-unless they are asked for; faults are reported on stderr and make the status 1. Kafka's text has no form for a part of a log, so the
-options that choose one are refused.
+`dump-log -o kafka` prints the same text by our own rules: a fault in one file does not stop the run; secrets are redacted unless
+--show-secrets is given; faults are reported on stderr and make the status 1. Kafka's text has no form for a part of a log, so the options
+that choose one are refused.
 
 Source: org.apache.kafka.tools.DumpLogSegments."""
 
@@ -34,8 +34,9 @@ from metashell.codec.framing import FRAME_SIZE_MAX, Stop
 from metashell.codec.primitives import crc32c
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.files import OpenFile, WindowReader, open_file, open_regular
-from metashell.disk.names import COMPRESSED_SUFFIXES
+from metashell.disk.names import BOOTSTRAP_CHECKPOINT, COMPRESSED_SUFFIXES, other_file
 from metashell.inspect.dump.kafka_records import (
+    INT64_LIMIT,
     KafkaLines,
     control_text,
     int64,
@@ -49,7 +50,7 @@ from metashell.inspect.dump.kafka_records import (
 )
 from metashell.inspect.dump.options import MAX_BYTES_DEFAULT, DumpOptions, Output, TextSink
 from metashell.inspect.dump.parallel import dump_file
-from metashell.inspect.dump.writer import FLUSH_LINES, Halt, make_loop
+from metashell.inspect.dump.writer import FLUSH_LINES, Halt, make_keyed_loop, make_loop
 
 if TYPE_CHECKING:
     from metashell.inspect.dump.inputs import Input
@@ -59,14 +60,12 @@ if TYPE_CHECKING:
 _OFFSET_WIDTH = 20
 _EPOCH_WIDTH = 10
 
-BOOTSTRAP_NAME = "bootstrap.checkpoint"
-
 
 class KafkaRun:
-    """What one run keeps from file to file: `pairs` are the offsets that do not follow, by absolute path.
+    """The state of one run. `pairs` are the offsets that do not follow one another, by absolute path.
 
-    `is_honest` is the rule of our own name: a fault is reported and makes the status 1. `may_end_early` marks the last
-    segment of a directory.
+    `is_honest` is true under our own name: a fault is reported and makes the status 1. `may_end_early` marks the last segment of a
+    directory.
     """
 
     def __init__(self, options: DumpOptions, output: Output, err: TextSink) -> None:
@@ -90,7 +89,7 @@ class KafkaRun:
         self.output.write(f"Dumping {path}\n".encode("utf-8", "surrogateescape"))
         name = os.path.basename(path)
         if self.is_honest:
-            # Kafka's tool knows no compressed file, ours expands it.
+            # Kafka's tool does not know compressed files; under our own name they are expanded.
             name = name.removesuffix(next((f".{suffix}" for suffix in COMPRESSED_SUFFIXES if name.endswith(f".{suffix}")), ""))
         suffix = name[name.rfind(".") :] if "." in name else ""
         handler = _HANDLERS.get(suffix)
@@ -119,7 +118,7 @@ class KafkaRun:
             raise Halt(str(error)) from error
         with file:
             writer = KafkaWriter(options, file, path, name)
-            # Kafka holds the first record against offset -1, and finds every later segment wanting.
+            # Kafka compares the first record with offset -1, so it reports every segment but the first of a log.
             writer.last = None if self.is_honest else (-1, 0)
             reader = WindowReader(file, options.max_bytes, FRAME_SIZE_MAX)
             dump_file(writer, reader, self.output, options.jobs)
@@ -128,12 +127,12 @@ class KafkaRun:
             for fault in findings.fault_lines():
                 self.complain(f"{path}: {fault}")
         if findings.pairs:
-            # A number that is followed by two others keeps the later one.
+            # Of two pairs that begin with one offset, Kafka reports the later one.
             found = self.pairs.setdefault(java_absolute(path), {})
             found.update({offset: following for _, offset, following in findings.pairs})
 
     def diagnostics(self) -> None:
-        """Print what was noticed about the files as a whole."""
+        """Print the faults that Kafka reports after the last file."""
         if self.indexes is not None:
             self.indexes.diagnostics.report(self.err)
         for path, pairs in self.pairs.items():
@@ -155,7 +154,7 @@ _HANDLERS: dict[str, Callable[[KafkaRun, str, str], None]] = {
     ".checkpoint": KafkaRun.log,
     **dict.fromkeys((".index", ".timeindex", ".txnindex", ".snapshot"), KafkaRun.index),
 }
-"""Suffix of a file's name, from its last dot -> what dumps it."""
+"""Suffix of a file's name, from its last dot -> the method that dumps it."""
 
 
 def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
@@ -173,7 +172,7 @@ def run_kafka(options: DumpOptions, output: Output, err: TextSink) -> int:
 
 def _heading(path: str, name: str) -> str:
     """The line before the first batch. Raises Halt for a name that does not fit its suffix."""
-    if name == BOOTSTRAP_NAME:
+    if name == BOOTSTRAP_CHECKPOINT:
         return "KRaft bootstrap snapshot"
     if name.endswith(".checkpoint"):
         end = _OFFSET_WIDTH + 1 + _EPOCH_WIDTH
@@ -196,7 +195,7 @@ def run_kafka_text(options: DumpOptions, output: Output, err: TextSink) -> int:
 
 def _dump(run: KafkaRun, path: str) -> None:
     """Dump a file, or the files that a directory stands for."""
-    # kafka-dump-log takes its words as they are, and starts sooner without these.
+    # kafka-dump-log has no directories and does not need this import, which would delay its start.
     from metashell.inspect.dump.inputs import inputs_of, wanted_logs
 
     try:
@@ -212,8 +211,7 @@ def _dump(run: KafkaRun, path: str) -> None:
 
 
 def _check(run: KafkaRun, entry: Input) -> None:
-    """Errors: UsageError where there is no file, or the decoder is that of another log, which would be one odd line for each record."""
-    from metashell.disk.names import other_file
+    """Check an input. Errors: UsageError if it is no file, or if the decoder is that of another log, which would fail at each record."""
     from metashell.inspect.dump.inputs import options_for
 
     try:
@@ -242,7 +240,6 @@ def _refuse(options: DumpOptions) -> None:
             raise UsageError(f"{name} does not go with -o kafka: Kafka's text is that of whole files", name)
 
 
-_INT64_LIMIT = 1 << 63
 _PLAIN_LIMIT = 1 << 62
 _LINE = "f'| offset: {offset}{middle}{value_size >> 1}{before}{body(buf, start + 3, end)}}}\\n'"
 _LINE_WITHOUT_METADATA = "f'| payload: {before}{body(buf, start + 3, end)}}}\\n'"
@@ -266,7 +263,6 @@ class KafkaWriter(KafkaLines):
             self.texts = payload_texts(prefix, shows_secrets(options))
         elif options.decoder in ("offsets", "transactions", "share"):
             from metashell.inspect.dump.kafka_topics import CoordinatorPayloads
-            from metashell.inspect.dump.writer import make_keyed_loop
 
             assert isinstance(self.payloads, CoordinatorPayloads)
             self.middle_end = ""
@@ -299,7 +295,7 @@ class KafkaWriter(KafkaLines):
             self._deep(header, buf, start, size)
 
     def _plain_batch(self, fields: tuple[int, ...], buf: bytes, start: int, size: int) -> None:
-        """A batch as most are (no attributes, no sequence): the same as below, without looking for what is not there."""
+        """Write a batch without attributes and sequences, as most are. It is `_batch_line` without their parts."""
         base, _, epoch, _, crc, _, delta, base_time, max_time, producer, producer_epoch, _, count = fields
         lines = self.lines
         lines.append(
@@ -314,8 +310,8 @@ class KafkaWriter(KafkaLines):
         self.append_time = None
         at, middle, loop, mark = start + HEADER_SIZE, f" CreateTime: {base_time} keySize: {self.middle_end}", self.loop, len(lines)
         if loop is not None and count == 1 and loop(buf, at, 0, 1, base, middle, self.texts, lines.append) == start + size:
-            # A batch of its own for each record, as coordinators write states: here every call would count.
-            self.saw(base)
+            # Coordinators write many batches of one record, so this path is as short as it can be.
+            self.note_records(base)
             if mark >= FLUSH_LINES:
                 self.flush()
             return
@@ -340,7 +336,7 @@ class KafkaWriter(KafkaLines):
         self.second_half(header, position, is_valid)
 
     def _short_batch(self, data: bytes, position: int) -> None:
-        """A batch that is shorter than its header: Kafka reads on into what follows it, if there is as much."""
+        """A batch that is shorter than its header: Kafka reads on into the bytes after it, if there are enough."""
         lead = self.file.read_at(position, HEADER_SIZE)
         if len(lead) < HEADER_SIZE:
             raise Halt(f"{self.path}: position {position}: the file ends inside a record batch header")
@@ -360,7 +356,7 @@ class KafkaWriter(KafkaLines):
                 self._compressed(header, buf[start : start + size])
                 return
             middle = None
-            if not self.is_control and header.base_sequence == -1 and header.base_offset < _INT64_LIMIT - header.count:
+            if not self.is_control and header.base_sequence == -1 and header.base_offset < INT64_LIMIT - header.count:
                 timestamp = header.max_timestamp if is_append_time else header.base_timestamp
                 middle = f" {self.timestamp_type}: {timestamp} keySize: {self.middle_end}"
             self.records(header, buf, start + HEADER_SIZE, start + size, middle)
@@ -368,7 +364,7 @@ class KafkaWriter(KafkaLines):
             raise Halt(f"{self.path}: batch at position {self.position}: {error}") from error
 
     def _compressed(self, header: BatchHeader, data: bytes) -> None:
-        """The records of a compressed batch, of which Kafka prints none unless it can read all."""
+        """The records of a compressed batch. Kafka prints none of them unless it can read all."""
         if header.count == 0:
             return
         area, start, end = RecordBatch(header, self.position, data).records_area(self.options.max_decompressed)
@@ -379,7 +375,7 @@ class KafkaWriter(KafkaLines):
     def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
         offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, headers_start, following = fields
         offset = int64(header.base_offset + offset_delta)
-        self.saw(offset)
+        self.note_records(offset)
         options = self.options
         key = buf[key_start : key_start + key_size] if key_size >= 0 else None
         value = buf[value_start : value_start + value_size] if value_size >= 0 else None

@@ -1,7 +1,7 @@
-"""Records of Kafka's internal topics as kafka-dump-log of 4.4.0 prints them: the coordinators' logs and `__remote_log_metadata`.
+"""Prints records of Kafka's internal topics as kafka-dump-log of 4.4.0 does: the coordinators' logs and `__remote_log_metadata`.
 
-For the coordinators only the layouts of 4.4.0 are tried, bytes left over after a key or a value are ignored, and an error message takes
-the place of a key that does not decode. A record of the remote log is the text of Java's object, not JSON.
+For the coordinators only the layouts of 4.4.0 are tried. Bytes left over after a key or value are ignored, and an error message is
+printed in place of a key that does not decode. A record of the remote log is printed as Java's toString, not as JSON.
 Source: DumpLogSegments.CoordinatorRecordMessageParser, OffsetsMessageParser; RemoteLogMetadataSerde and the toString methods of
 org.apache.kafka.server.log.remote.storage."""
 
@@ -39,13 +39,14 @@ _STATUS = re.compile(r'"transactionStatus":(-?\d+)')
 
 
 class MissingKeyError(DecodeError):
-    """A record without a key, which ends a run."""
+    """A record has no key, which ends the run."""
 
 
 class CoordinatorPayloads:
-    """The texts of keys and values of one of the coordinators' logs.
+    """Makes the texts of keys and values of a coordinator's log.
 
-    `keys` and `values` hold, by the first two bytes of a key and of a key and its value, what writes the fields, and the text before them.
+    `keys` and `values` hold a function that writes the fields, and the text before them, by the first two bytes of a key, or of a key
+    and its value.
     """
 
     def __init__(self, decoder: str) -> None:
@@ -70,7 +71,7 @@ class CoordinatorPayloads:
             return f"Error at offset {offset}, skipping. {error}", None
 
     def loop_texts(self, prefix: str) -> KeyTexts:
-        """What the tight loop needs: the text of a key, after `prefix`, and the writers of its values."""
+        """The texts for the tight loop: that of a key, after `prefix`, and the writers of its values."""
 
         def versions(start: bytes) -> Versions:
             return Made(lambda version: self._loop_value(start, version))
@@ -91,7 +92,7 @@ class CoordinatorPayloads:
         write, before = self.values[start + version]
         message = self.log.value_message(int16_at(start, 0))
         assert message is not None
-        # What the quick writer refuses is read again with every check.
+        # A value that the quick writer refuses is read again with every check.
         quick = write if message.name in _REWORDED else message.json_reader(int16_at(version, 0))
         return quick, f" payload: {before}"
 
@@ -123,7 +124,7 @@ class _UnknownTypeError(Exception):
 
 
 def tolerant_writer(message: MessageType, version: int, told_version: int, part: str) -> JsonText:
-    """What writes a message's JSON text, whatever follows it. Errors: DecodeError in Kafka's words."""
+    """A function that writes a message as JSON and ignores bytes after it. Errors: DecodeError in Kafka's words."""
     quick = message.json_reader(version)
 
     def write(buf: bytes, start: int, end: int) -> str:
@@ -139,7 +140,7 @@ def tolerant_writer(message: MessageType, version: int, told_version: int, part:
 
 
 def _with_embedded(message: MessageType, version: int, plain: JsonText) -> JsonText:
-    """What writes the metadata of a classic group, subscriptions and assignments of consumers decoded."""
+    """A function that writes the metadata of a classic group, with its members' subscriptions and assignments decoded."""
     read = message.reader(version)
 
     def write(buf: bytes, start: int, end: int) -> str:
@@ -160,7 +161,7 @@ def _with_embedded(message: MessageType, version: int, plain: JsonText) -> JsonT
 
 
 def _embedded(name: str, blob: bytes, undecoded: str) -> Any:
-    """A subscription or an assignment as JSON values; the base64 text where Kafka does not decode it."""
+    """A subscription or assignment as JSON; as base64 text where Kafka does not decode it."""
     if len(blob) < PREFIX_SIZE:
         return undecoded
     message = message_type("data", name)
@@ -174,16 +175,16 @@ def _embedded(name: str, blob: bytes, undecoded: str) -> Any:
         return undecoded
     holds_structs = value.owned_partitions if name == _SUBSCRIPTION else value.assigned_partitions
     if version > _EMBEDDED_VERSION_MAX and holds_structs:
-        # A message of a version above the newest is read as the newest; a struct inside it refuses to be.
+        # A message of a newer version is read as the newest known, but a struct inside it is not.
         return undecoded
     return message.to_json_value(value, layout)
 
 
 def _with_status_name(_message: MessageType, _version: int, plain: JsonText) -> JsonText:
-    """What writes the state of a transaction, its status as a name; an unknown one is a number, and a text too."""
+    """A function that writes the state of a transaction, with its status as a name; an unknown status is a number as a text."""
 
     def write(buf: bytes, start: int, end: int) -> str:
-        # Before the status are only numbers, so the first place that looks like it is it.
+        # Only numbers stand before the status, so the first match is the status.
         return _STATUS.sub(_status_text, plain(buf, start, end), count=1)
 
     return write
@@ -200,7 +201,7 @@ _REWORDED: dict[str, Callable[[MessageType, int, JsonText], JsonText]] = {
     "GroupMetadataValue": _with_embedded,
     "TransactionLogValue": _with_status_name,
 }
-"""What Kafka's tool does not print as the record has it."""
+"""The records that Kafka's tool does not print field by field, with their writers."""
 
 
 _NO_VALUE = (
@@ -210,7 +211,7 @@ _NO_VALUE = (
 
 
 class RemoteLogPayloads:
-    """The texts of the records of the remote log's metadata; they have no keys."""
+    """Makes the texts of remote log metadata records, which have no keys."""
 
     def parse(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
         try:
@@ -287,7 +288,7 @@ _WRITERS = {
 
 
 def _check_offsets(body: Any) -> None:
-    """What a segment's constructor refuses. Errors: DecodeError in its words, as of the checks below."""
+    """Check offsets as the constructor of a Java segment does. Errors: DecodeError in its words; so do the checks below."""
     what = "remote segment"
     if body.start_offset < 0:
         raise DecodeError(f"Unexpected start offset = {body.start_offset}. StartOffset for a {what} cannot be negative")

@@ -1,6 +1,6 @@
-"""The options that decide what one run of dump-log prints, and the output that takes it.
+"""The options of one run of dump-log, and its output.
 
-Output goes to a file descriptor, or to an object with `write`: that is for tests and for callers inside a program."""
+Output goes to a file descriptor; tests and callers inside a program pass an object with `write`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DECODER_FLAGS: Final[dict[str, Decoder]] = {
     "remote_log_metadata_decoder": "remote_log",
     "share_group_state_decoder": "share",
 }
-"""Flag -> decoder, called as the log that it reads; of several the first counts, as in Kafka's tool."""
+"""Flag -> decoder, named by the log that it reads. Of several flags the first in this order counts, as in Kafka's tool."""
 
 MAX_BYTES_DEFAULT = 2147483647
 """Kafka's default of --max-bytes; only with it are bytes left over at the end of a file reported."""
@@ -32,11 +32,10 @@ MAX_MESSAGE_SIZE_DEFAULT = 5242880
 class DumpOptions(NamedTuple):
     """The parsed flags of `dump-log` and `kafka-dump-log`.
 
-    Shape: `files` are paths as they were given, `-` is standard input (own voice only). `voice` decides how files are
-    found, where a damaged one stops the run, and the status; `output` decides the text (`table` goes with `summary`).
-    `jobs` is how many processes to use, 0 for as many as help. A filter that is not given lets everything pass. Of several
-    decoders one counts, see `decoder`; `is_decoder_implied` where it is that of the file's log and not one that was asked for. The
-    class decoders are None where they were not given and empty where no class was named.
+    Shape: `files` are paths as given, `-` is standard input (own voice only). `voice` decides how files are found, whether a damaged one
+    stops the run, and the status; `output` decides the text (`table` goes with `summary`). `jobs` is the number of processes, 0 for as
+    many as help. A filter that is not given passes everything. Of several decoders one counts, see `decoder`; `is_decoder_implied` if
+    that was chosen by the file's log, not by an option. The class decoders are None if not given, and empty if given without a class.
     Units: `offsets` are inclusive; times are Unix milliseconds, inclusive; sizes are bytes.
     """
 
@@ -78,12 +77,12 @@ class DumpOptions(NamedTuple):
 
     @property
     def decoder(self) -> Decoder:
-        """What decodes records: of several, the one that Kafka's tool takes; `classes` where none is asked for."""
+        """The decoder of records: of several, the one that Kafka's tool takes; `classes` if none is given."""
         return next((decoder for flag, decoder in DECODER_FLAGS.items() if getattr(self, flag)), "classes")
 
     @property
     def prints_contents(self) -> bool:
-        """Whether keys and values are shown: a decoder turns that on, and it turns deep iteration on."""
+        """Whether keys and values are shown. A decoder turns this on, and this turns on deep iteration."""
         has_class = self.key_decoder_class is not None or self.value_decoder_class is not None
         return self.print_data_log or has_class or self.decoder != "classes"
 
@@ -93,26 +92,26 @@ class DumpOptions(NamedTuple):
 
 
 class ByteSink(Protocol):
-    """What takes bytes; a `BytesIO` is one."""
+    """An object that bytes are written to, such as a `BytesIO`."""
 
     def write(self, data: bytes, /) -> object: ...
 
 
 class TextSink(Protocol):
-    """What takes the lines about faults; stderr is one."""
+    """An object that lines about faults are written to, such as stderr."""
 
     def write(self, text: str, /) -> object: ...
 
 
 class Output:
-    """Writes all of what it is given, or raises OSError. `fd` is None for an object."""
+    """Writes everything or raises OSError. `fd` is None for an object."""
 
     def __init__(self, target: int | ByteSink) -> None:
         self.fd = target if isinstance(target, int) else None
         self._sink = None if isinstance(target, int) else target
 
     def takes_more(self) -> bool:
-        """Whether a short write would not wait."""
+        """Whether a short write would not block."""
         if self.fd is None:
             return True
         import select
@@ -120,13 +119,13 @@ class Output:
         return bool(select.select((), (self.fd,), (), 0)[1])
 
     def write_all(self, parts: list[bytes]) -> None:
-        """Write pieces of text one after another; each is freed once it is written."""
+        """Write pieces of text in order; each is freed once it is written."""
         parts.reverse()
         while parts:
             self.write(parts.pop())
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`; waits where the descriptor is one that does not block."""
+        """Write all of `data`; waits if the descriptor is non-blocking."""
         if self._sink is not None:
             self._sink.write(data)
             return
@@ -142,7 +141,7 @@ class Output:
 
 
 class TerminalOutput(Output):
-    """Passes text on to a terminal with what could drive the terminal escaped; every `write` is whole lines."""
+    """Escapes control characters in text for a terminal; every `write` is whole lines."""
 
     def __init__(self, fd: int, escape: Callable[[str], str]) -> None:
         super().__init__(fd)
@@ -153,7 +152,7 @@ class TerminalOutput(Output):
 
 
 def output_for(target: int | ByteSink, form: str) -> Output:
-    """The output of a run, whose text has that form; characters that would drive a terminal are escaped on one."""
+    """The output of a run; on a terminal, control characters are escaped, in JSON as JSON does."""
     if not isinstance(target, int) or not os.isatty(target):
         return Output(target)
     from metashell.common.terminal import terminal_json, terminal_text

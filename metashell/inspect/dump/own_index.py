@@ -1,4 +1,4 @@
-"""Indexes, producer snapshots and small text files as JSON lines."""
+"""Prints indexes, producer snapshots and small text files as JSON lines."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ from metashell.disk.indexes import (
     read_producer_header,
     time_entry_ascends,
 )
+from metashell.disk.properties import parse_properties
+from metashell.disk.state_files import quorum_state_fields, read_leader_epochs, read_partition_offsets, read_topic_id
 from metashell.inspect.dump.index_walk import LogHeads, OffsetEntry, TimeEntry, walk_offset_index, walk_time_index
 from metashell.inspect.dump.inputs import shown_path
 from metashell.inspect.dump.options import MAX_MESSAGE_SIZE_DEFAULT
 from metashell.inspect.dump.own_session import Session
-from metashell.inspect.dump.writer import Findings
+from metashell.inspect.dump.writer import FLUSH_LINES, Findings
 
 SIZE_MAX = 1 << 30
-"""No index is ever as large; Kafka's default is 10 MiB."""
+"""No index is so large; Kafka's default is 10 MiB."""
 _META_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
-"""What Kafka writes to meta.properties. What else stands there may be a server's configuration."""
-_LINES_AT_A_TIME = 1 << 14
+"""Keys that Kafka writes to meta.properties. Others may be a server's configuration, which can hold secrets."""
 _NUMBER_MAX = 1 << 64
 Faults = Iterator[tuple[str, str]]
-"""What is wrong with an entry: further members of the fault's line, each with a comma behind it, and the reason."""
+"""The fault of an entry: further members of the fault's line, each with a comma after it, and the reason."""
 
 
 def _no_faults(entry: Any, before: Any) -> Faults:
@@ -50,7 +51,7 @@ def _no_faults(entry: Any, before: Any) -> Faults:
 
 
 class EntryKind(NamedTuple):
-    """How the entries of a file are written: the kind of line, an entry's members, and its faults, given the entry before (or None)."""
+    """A kind of entry: the kind of its lines, its members, and its faults, given the entry before (or None)."""
 
     name: str
     members: Callable[[Any], str]
@@ -58,7 +59,7 @@ class EntryKind(NamedTuple):
 
 
 class OwnIndex:
-    """Dumps one file of these kinds in the own voice."""
+    """Dumps one index, snapshot or text file as JSON lines."""
 
     def __init__(self, session: Session, path: str) -> None:
         self.session = session
@@ -104,19 +105,19 @@ class OwnIndex:
                 lines.append(f"{head}{place}}}\n")
             for more, reason in faults(entry, before):
                 self.fault("mismatch", f"{place},{more}", reason)
-            if not count % _LINES_AT_A_TIME:
+            if not count % FLUSH_LINES:
                 self.flush()
             before = entry
         return count
 
     def offset_entries(self, entries: Iterator[OffsetEntry]) -> int:
-        """The same as `entries(OFFSET, entries)`, written out since an index may have a million of them."""
+        """As `entries(OFFSET, entries)`; written out for speed, since an index may have a million entries."""
         head = f'{{"kind":"offset-entry","file":{self.label},"offset":'
         lines, shows = self.lines, self.shows
         before: OffsetEntry | None = None
         before_offset = before_position = -_NUMBER_MAX
         count = 0
-        while batch := list(islice(entries, _LINES_AT_A_TIME)):
+        while batch := list(islice(entries, FLUSH_LINES)):
             count += len(batch)
             for entry in batch:
                 offset, position, last_offset, trouble = entry
@@ -130,7 +131,7 @@ class OwnIndex:
         return count
 
     def fault(self, kind: str, place: str, reason: str) -> None:
-        """Write a line about a fault, and keep it for stderr; `place` are members, each with a comma behind it."""
+        """Write a line about a fault, and keep it for stderr; `place` are members, each with a comma after it."""
         self.findings.fault(0, reason)
         self.lines.append(f'{{"kind":"{kind}","file":{self.label},{place}"reason":{string_text(reason)}}}\n')
 
@@ -144,7 +145,7 @@ class OwnIndex:
         with ExitStack() as stack:
             log = self.open_log(stack)
             size_max = self.session.options.max_message_size
-            # Kafka's default is its tool's, not the log's: a larger batch is no fault.
+            # --max-message-size is a limit of Kafka's tool, not of the log: a larger batch is no fault here.
             size_max = FRAME_SIZE_MAX if size_max == MAX_MESSAGE_SIZE_DEFAULT else size_max
             heads = LogHeads(log, size_max) if log is not None else None
             count = self.offset_entries(walk_offset_index(data, base_offset, heads))
@@ -178,7 +179,7 @@ class OwnIndex:
             self.fault("truncated", "", f"{len(data)} bytes hold {count} producers, not the {header.entry_count} that are announced")
 
     def tail(self, data: bytes, count: int, size: int) -> None:
-        """Check what follows the last entry: nothing, the zeros of a preallocated index, or a fault."""
+        """Check the bytes after the last entry: none, the zeros of a preallocated index, or a fault."""
         rest = data[count * size :]
         if not rest:
             return
@@ -190,7 +191,7 @@ class OwnIndex:
             self.fault("corrupt", f'"position":{count * size},', f"entries follow the zeros at position {count * size}")
 
     def base_offset(self) -> int:
-        """The offset that the file's name says. Errors: UsageError."""
+        """The base offset in the file's name. Errors: UsageError."""
         stem = os.path.basename(self.path).partition(".")[0]
         if not (stem.isascii() and stem.isdigit()):
             raise UsageError(f"{self.path}: the name of an index begins with the segment's base offset", self.path)
@@ -207,7 +208,7 @@ class OwnIndex:
             return b""
 
     def open_log(self, stack: ExitStack) -> RegularFile | None:
-        """The segment beside an index; without one the index cannot be verified, only shown."""
+        """Open the segment beside an index. Without it the index is shown and not checked."""
         path = self.beside_path(".log")
         if self.session.options.index_sanity_check:
             return None
@@ -224,30 +225,22 @@ class OwnIndex:
     # ---- text files ----------------------------------------------------------------------------------------------
 
     def leader_epochs(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_leader_epochs
-
         self.parsed(LEADER_EPOCH, read_leader_epochs)
 
     def partition_offsets(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_partition_offsets
-
         self.parsed(PARTITION_OFFSET, read_partition_offsets)
 
     def partition_metadata(self, data: bytes) -> None:
-        from metashell.disk.state_files import read_topic_id
-
         self.parsed(PARTITION_METADATA, lambda path: [read_topic_id(path)])
 
     def parsed(self, kind: EntryKind, read: Callable[[str], Iterable[Any]]) -> None:
-        """Write what a reader of text files gives, and a fault where it stops."""
+        """Write the entries that `read` finds in the file, and a fault where it stops."""
         try:
             self.entries(kind, read(self.path))
         except LogCorruptError as error:
             self.fault("corrupt", f'"position":{error.offset},', f"position {error.offset}: {error.reason}")
 
     def quorum_state(self, data: bytes) -> None:
-        from metashell.disk.state_files import quorum_state_fields
-
         try:
             value = quorum_state_fields(data)
         except ValueError as error:
@@ -256,8 +249,6 @@ class OwnIndex:
         self.entries(EntryKind("quorum-state", _data), [value])
 
     def meta_properties(self, data: bytes) -> None:
-        from metashell.disk.properties import parse_properties
-
         try:
             value = parse_properties(data)
         except ValueError as error:
@@ -357,4 +348,4 @@ NAME_HANDLERS: dict[str, Callable[[OwnIndex, bytes], None]] = {
     "quorum-state": OwnIndex.quorum_state,
     "meta.properties": OwnIndex.meta_properties,
 }
-"""Name of a file -> what dumps it; the suffixes likewise."""
+"""Name of a file -> the method that dumps it; then the same by suffix."""

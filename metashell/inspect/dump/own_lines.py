@@ -1,4 +1,4 @@
-"""Our own voice: one JSON object a line."""
+"""Prints logs and checkpoints in our own voice: one JSON object a line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from metashell.codec.batches import (
     read_headers,
     unpack_header,
 )
+from metashell.codec.coordinator import CoordinatorTexts
 from metashell.codec.framing import Stop
 from metashell.codec.java import string_text
 from metashell.codec.primitives import crc32c
@@ -24,11 +25,20 @@ from metashell.codec.record_text import FramedTexts
 from metashell.common.errors import DecodeError
 from metashell.disk.files import OpenFile
 from metashell.disk.names import SNAPSHOT_FOOTER_TYPE
-from metashell.disk.segment import order_fault
+from metashell.disk.segment import empty_tail, judge_tail, order_fault
 from metashell.inspect.dump.inputs import OFFSET_MAX, Filters, shown_path
 from metashell.inspect.dump.options import DumpOptions
-from metashell.inspect.dump.own_members import ClassDecoder, Decoder, FramedDecoder, Headers, control_members, metadata_loop_texts
-from metashell.inspect.dump.writer import Place, Writer, make_loop
+from metashell.inspect.dump.own_members import (
+    ClassDecoder,
+    Decoder,
+    FramedDecoder,
+    Headers,
+    KeyedDecoder,
+    control_members,
+    keyed_loop_texts,
+    metadata_loop_texts,
+)
+from metashell.inspect.dump.writer import Place, Writer, make_keyed_loop, make_loop
 
 _LEGACY_LEAD_SIZE = 26
 _LINE = "{before}{body(buf, start + 3, end)}}}\\n'"
@@ -37,10 +47,10 @@ _KEYED_TOMBSTONE = '{key_text}null,"data":null,"tombstone":true}}\\n\''
 
 
 class JsonWriter(Writer):
-    """JSON lines for one file, which is called `label` in them.
+    """Writes JSON lines for one file, which they call `label`.
 
-    `may_end_early` says that a torn or zero-filled tail is no fault: the last segment of a directory. `is_checkpoint`
-    asks for a footer at the end; `is_followed` says that the end of what is there now is not the end.
+    `may_end_early`: a torn or zero-filled tail is no fault, since the file is the last segment of a directory. `is_checkpoint`: the file
+    must end with a footer. `is_followed`: the file may still grow, so its present end is not checked.
     """
 
     def __init__(
@@ -72,13 +82,13 @@ class JsonWriter(Writer):
         self.decoder = self._make_decoder()
 
     def take_for_metadata(self) -> None:
-        """The file is known to be of the metadata log, whatever decoder reads it: it has no gaps, and no user's data."""
+        """Treat the file as one of the metadata log, whatever decoder reads it: without gaps and without users' data."""
         self.may_skip = False
         if isinstance(self.decoder, ClassDecoder):
             self.decoder.is_user_data = False
 
     def _make_decoder(self) -> Decoder:
-        """What forms the members of records; sets the tight loop of the logs that have one."""
+        """Make the decoder of records, and set the tight loop for the logs that have one."""
         options = self.options
         if options.decoder == "classes":
             return ClassDecoder(options, self.name, self.file)
@@ -86,10 +96,6 @@ class JsonWriter(Writer):
         head = f'{self._head("record")}"offset":' if with_place else self._head("record")
         start = "f'{head}{offset}{middle}" if with_place else "f'{head}"
         if self.is_keyed:
-            from metashell.codec.coordinator import CoordinatorTexts
-            from metashell.inspect.dump.own_members import KeyedDecoder, keyed_loop_texts
-            from metashell.inspect.dump.writer import make_keyed_loop
-
             texts = CoordinatorTexts(options.decoder, show_secrets=options.show_secrets)
             self.loop = make_keyed_loop(f"{start}{_KEYED_LINE}", f"{start}{_KEYED_TOMBSTONE}", head=head)
             self.texts = keyed_loop_texts(texts, self.filters.wants_type)
@@ -118,13 +124,13 @@ class JsonWriter(Writer):
         self._follow(header)
         if self.is_checkpoint:
             self.last_batch = (header, position, buf[start : start + size] if header.attributes & CONTROL else b"")
-        # What a damaged header says is no reason to leave its batch out.
+        # A damaged header does not decide whether the filters leave its batch out.
         crc = crc32c(buf[start + CRC_START : start + size])
         if crc != header.crc:
             self._corrupt(position, header.base_offset, size, f"CRC-32C {crc:#x} is not {header.crc:#x}")
             return
         if self.is_plain and header.attributes == 0 and header.base_offset <= OFFSET_MAX - header.count:
-            # Nearly every batch of a metadata log, when nothing is asked for but its records.
+            # The quick way for nearly every batch of a metadata log, if only records are wanted.
             middle = f',"timestamp":{header.base_timestamp},"epoch":{header.leader_epoch},{self._producer(header)}'
             self._decoded(header, buf, start + HEADER_SIZE, start + size, middle)
             return
@@ -136,9 +142,9 @@ class JsonWriter(Writer):
             self._records(header, buf, start, size)
 
     def _follow(self, header: BatchHeader) -> None:
-        """Hold a batch against the one before it: a metadata log has no gaps; in no log offset or epoch go back.
+        """Compare a batch with the one before it: a metadata log has no gaps, and in no log do offsets or epochs go back.
 
-        Neither offset nor epoch is covered by the CRC, so nothing else would notice them changed.
+        The CRC covers neither offset nor epoch, so no other check would notice a change in them.
         """
         here = (header.base_offset, header.leader_epoch)
         if self.last is None:
@@ -159,8 +165,8 @@ class JsonWriter(Writer):
         elif last is not None:
             self._compare(self.first_position, last, self.first)
 
-    def saw(self, offset: int, count: int = 1) -> None:
-        """Records are not followed one by one, batches are."""
+    def note_records(self, offset: int, count: int = 1) -> None:
+        """Do nothing: the order is checked batch by batch, in `_follow`."""
 
     def _batch_line(self, header: BatchHeader, position: int) -> None:
         horizon = header.delete_horizon_ms
@@ -177,7 +183,7 @@ class JsonWriter(Writer):
         )
 
     def _damaged(self, buf: bytes, start: int, size: int, position: int) -> None:
-        """A batch whose form we do not know."""
+        """Report a batch of an unknown form."""
         magic = buf[start + MAGIC_END - 1]
         reason = f"magic {magic} is not known"
         if magic == 2:
@@ -185,7 +191,7 @@ class JsonWriter(Writer):
         self._corrupt(position, int.from_bytes(buf[start : start + 8], "big", signed=True), size, reason)
 
     def _legacy(self, data: bytes, position: int) -> None:
-        """A message of magic 0 or 1, and what it wraps."""
+        """Write a message of magic 0 or 1, and the messages in it."""
         from metashell.codec.legacy import message_crc, read_message_header, read_messages
 
         header = read_message_header(data[:_LEGACY_LEAD_SIZE])
@@ -216,7 +222,7 @@ class JsonWriter(Writer):
                 buf, at, end = batch.records_area(self.options.max_decompressed)
         except DecodeError as error:
             kind = "skipped" if "decompresses to more than" in str(error) else "corrupt"
-            self._told(kind, self.position, header.base_offset, size, str(error))
+            self._write_fault(kind, self.position, header.base_offset, size, str(error))
             return
         middle = None
         if self._may_hurry(header):
@@ -231,7 +237,7 @@ class JsonWriter(Writer):
             self._corrupt(self.position, header.base_offset, header.size_bytes, str(error))
 
     def _may_hurry(self, header: BatchHeader) -> bool:
-        """Whether no record of a batch needs to be looked at on its own."""
+        """Whether no record of a batch needs to be filtered on its own."""
         if header.attributes & CONTROL or self.filters.has_pattern or header.base_offset > OFFSET_MAX - header.count:
             return False
         return not self.filters.has_range or self.filters.wants_all(header)
@@ -250,7 +256,7 @@ class JsonWriter(Writer):
         self._line(header, offset, timestamp, key, value, headers)
 
     def _line(self, header: BatchHeader, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> None:
-        """Write the line of one record, where it is wanted."""
+        """Write the line of one record, if it is wanted."""
         filters, options = self.filters, self.options
         if not filters.wants_place(offset, timestamp):
             return
@@ -272,18 +278,18 @@ class JsonWriter(Writer):
             self.findings.fault(self.position, f"offset {offset}: {found.fault}")
 
     def _producer(self, header: BatchHeader) -> str:
-        """The members that say which producer wrote a coordinator's record, where it was a transactional one."""
+        """The members that name the producer of a coordinator's record, if that is transactional."""
         if not self.is_keyed or header.producer_id < 0:
             return ""
         is_transactional = "true" if header.attributes & TRANSACTIONAL else "false"
         return f'"producer_id":{header.producer_id},"producer_epoch":{header.producer_epoch},"is_transactional":{is_transactional},'
 
-    # ---- what is wrong -------------------------------------------------------------------------------------------
+    # ---- faults --------------------------------------------------------------------------------------------------
 
     def _corrupt(self, position: int, offset: int | None, size: int, reason: str) -> None:
-        self._told("corrupt", position, offset, size, reason)
+        self._write_fault("corrupt", position, offset, size, reason)
 
-    def _told(self, kind: str, position: int, offset: int | None, size: int, reason: str) -> None:
+    def _write_fault(self, kind: str, position: int, offset: int | None, size: int, reason: str) -> None:
         """Write a line about a fault, and keep it for stderr and the status."""
         self.lines.append(
             f'{self._head(kind)}"offset":{"null" if offset is None else offset},"position":{position},'
@@ -299,28 +305,25 @@ class JsonWriter(Writer):
         if self.file.trouble is None and stop.kind == "end":
             self._check_end(stop)
             return
-        from metashell.disk.segment import judge_tail
 
         tail = judge_tail(self.file, stop, None if self.last is None else self.last[0] + 1)
         assert tail is not None, "only a plain end has no tail"
         if self.may_end_early and tail.may_be_tail:
             self.findings.notes.append(f"position {stop.position}: {tail.reason}")
         else:
-            self._told("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)
+            self._write_fault("truncated" if tail.looks_cut_off else "corrupt", stop.position, tail.offset, tail.size, tail.reason)
 
     def shrank(self, position: int, size: int) -> None:
-        """Write that a file which is followed was cut from `position` bytes to `size`."""
+        """Write that a followed file was cut from `position` bytes to `size`."""
         self.last = None
-        self._told("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
+        self._write_fault("truncated", size, None, position - size, f"the file shrank from {position} to {size} bytes")
 
     def _check_end(self, stop: Stop) -> None:
-        """A whole number of batches: enough for a segment, but a checkpoint ends with a footer."""
+        """Check a file that ends after a whole batch: a checkpoint must end with a footer, and a segment may not be empty."""
         if stop.position == 0 and not self.may_be_empty:
-            from metashell.disk.segment import empty_tail
-
             self.findings.fault(0, empty_tail(self.file.name).reason)
         elif self.is_checkpoint and not self._ends_with_footer():
-            self._told("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
+            self._write_fault("truncated", stop.position, self.last[0] + 1 if self.last else None, 0, "the checkpoint has no footer")
 
     def _ends_with_footer(self) -> bool:
         if self.last_batch is None or not self.last_batch[2]:

@@ -1,26 +1,23 @@
-"""The members of a record's line after its place: one decoder for each kind of log, and the texts for the tight loops.
+"""Decodes records to the members of a JSON line: one decoder for each kind of log, and the texts for the tight loops.
 
-A decoder gives `Members` for a key and a value, and never raises for what they hold. `codec/record_text` and `codec/coordinator_text` make
-the text of Kafka's own records. What no decoder reads is shown as text or base64, unless it could hold a secret."""
+A decoder returns `Members` for any key and value, and never raises. `codec/record_text.py` and `codec/coordinator.py` make the text of
+Kafka's own records. Bytes that no decoder reads are shown as text or base64, unless they could hold a secret."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from metashell.codec.coordinator import PREFIX_SIZE, int16_at
+from metashell.codec.coordinator import PREFIX_SIZE, CoordinatorTexts, int16_at
 from metashell.codec.java import bytes_text, string_text
 from metashell.codec.metadata_records import FRAME_VERSION
 from metashell.codec.record_text import FramedTexts, RecordText, control_text
 from metashell.codec.redaction import REDACTED, shown_bytes
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.files import OpenFile
+from metashell.inspect.dump.inputs import begins_as_metadata, holds_user_data
 from metashell.inspect.dump.options import DumpOptions
 from metashell.inspect.dump.writer import KeyTexts, Made, ValueText, ValueTexts, Versions
-
-if TYPE_CHECKING:
-    from metashell.codec.coordinator import CoordinatorTexts
-
 
 Headers = tuple[tuple[str, bytes | None], ...]
 WantsType = Callable[[int], bool]
@@ -28,9 +25,9 @@ _ONE_BYTE_MAX = 127
 
 
 class Members(NamedTuple):
-    """`text` are the members; `key` and `value` are the texts that patterns are matched with, None for what is missing.
+    """`text` are the members; `key` and `value` are the texts that patterns see, None if missing.
 
-    `type_id` is None where there is no type, or none that could be read.
+    `type_id` is None if there is no type, or if it cannot be read.
     """
 
     text: str
@@ -41,7 +38,7 @@ class Members(NamedTuple):
 
 
 class Decoder(Protocol):
-    """What forms the members for one kind of log. `shows_headers` says whether it asks for the headers of records."""
+    """Decodes the records of one kind of log. `shows_headers` says whether it needs the headers of records."""
 
     shows_headers: bool
 
@@ -49,7 +46,7 @@ class Decoder(Protocol):
 
 
 class FramedDecoder:
-    """Records in frames: the metadata log's, and those of the remote log's metadata."""
+    """Decodes framed records: those of the metadata log and of the remote log metadata."""
 
     shows_headers = False
 
@@ -79,9 +76,9 @@ def _framed_members(shown: RecordText) -> str:
 
 
 class ClassDecoder:
-    """Records of a log for which no decoder is named: keys and values as Kafka's decoder classes read them, or their sizes.
+    """Decodes records of a log without a decoder: keys and values by Kafka's decoder classes, or only their sizes.
 
-    `is_user_data` is None until there is a record to show.
+    `is_user_data` is None until the first record is shown.
     """
 
     shows_headers = True
@@ -93,15 +90,11 @@ class ClassDecoder:
         self.is_user_data: bool | None = None
         self.prints_contents = options.prints_contents
         if self.prints_contents:
-            from metashell.inspect.dump.inputs import begins_as_metadata
-
             self.is_user_data = False if begins_as_metadata(file) else None
         self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         if self.is_user_data is None:
-            from metashell.inspect.dump.inputs import holds_user_data
-
             self.is_user_data = holds_user_data(self.file, self.label, key, value)
         text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
         if self.prints_contents:
@@ -143,12 +136,12 @@ def _size(raw: bytes | None) -> int:
 
 
 def _is_shown(raw: bytes | None, show_secrets: bool, is_user_data: bool = False) -> bool:
-    """Whether bytes that no decoder reads may be shown."""
+    """Whether bytes without a decoder may be shown."""
     return raw is None or shown_bytes(raw, show_secrets=show_secrets, is_user_data=is_user_data) is not None
 
 
 def _text(raw: bytes | None, is_shown: bool) -> str | None:
-    """What patterns see of such bytes."""
+    """The text that patterns see of bytes without a decoder."""
     if raw is None:
         return None
     return raw.decode("utf-8", "replace") if is_shown else REDACTED
@@ -167,12 +160,12 @@ def bytes_member(name: str, raw: bytes | None, *, is_shown: bool = True) -> str:
 
 
 Member = Callable[[bytes | None], tuple[str, str | None]]
-"""From bytes to their JSON member, and what is odd about them."""
+"""Makes the JSON member of some bytes, and their fault, None for none."""
 _NUMBER_SIZES = {"Integer": 4, "Long": 8}
 
 
 def class_member(name: str, class_name: str | None) -> Member:
-    """What shows a key or a value as one of Kafka's decoder classes would read it; text where no class is named.
+    """The function that shows a key or value as one of Kafka's decoder classes does; as text if no class is named.
 
     Errors: UsageError for another class.
     """
@@ -197,9 +190,9 @@ def class_member(name: str, class_name: str | None) -> Member:
 
 
 def metadata_loop_texts(texts: FramedTexts, wants_type: WantsType) -> ValueTexts:
-    """What the tight loop needs to write a metadata record, by frame version, type and version in a byte each.
+    """The texts with which the tight loop writes metadata records, by frame version, type and version (one byte each).
 
-    Records of types that are not wanted are left out without being decoded.
+    Records of unwanted types are left out without being decoded.
     """
 
     def make(start: bytes) -> tuple[ValueText | None, str]:
@@ -217,7 +210,7 @@ def metadata_loop_texts(texts: FramedTexts, wants_type: WantsType) -> ValueTexts
 
 
 class KeyedDecoder:
-    """Records of a coordinator's log."""
+    """Decodes records of a coordinator's log."""
 
     shows_headers = False
 
@@ -236,7 +229,7 @@ class KeyedDecoder:
 
 
 def keyed_loop_texts(texts: CoordinatorTexts, wants_type: WantsType) -> KeyTexts:
-    """What the tight loop needs of a coordinator's log: the text of a key, and the writers of its values; None for unwanted types."""
+    """The texts for the tight loop over a coordinator's log: that of a key, and the writers of its values; None for unwanted types."""
 
     def versions(type_id: bytes) -> Versions | None:
         number = int16_at(type_id, 0)

@@ -1,7 +1,7 @@
-"""A whole run in our own voice: every file is dumped, whatever is wrong with another, and the status says whether all was well.
+"""A whole run in our own voice. A fault in one file does not keep the others from being dumped; it makes the status 1.
 
-`--follow` goes on as a file or directory grows. A log shrinks when its node cuts off what a new leader does not have: that is a
-`truncated` line, followed by what is written in its place. Nothing is locked; the file's size is read a few times a second.
+`--follow` continues as a file or directory grows. A log shrinks when its node truncates records that a new leader does not have: that is
+a `truncated` line, and the records written in their place follow. Nothing is locked; the file's size is read a few times a second.
 
 `--summary` prints numbers instead: batches, records, bytes, offsets, time span, epochs with their first offsets, gaps, compression,
 producers, and records by type and version, for each file. It is the same walk with another writer, which reports the same faults."""
@@ -34,7 +34,7 @@ from metashell.inspect.dump.writer import Place, dump_in_turn, format_window
 
 
 def run_own(options: DumpOptions, output: Output, err: TextSink) -> int:
-    """Dump all inputs as JSON, in order, and then follow the last one if that is asked for; returns the exit status.
+    """Dump all inputs as JSON, in order, and follow the last one with `--follow`; return the exit status.
 
     The status is 1 if a fault was found. Errors: UsageError.
     """
@@ -63,7 +63,7 @@ def _session(options: DumpOptions, output: Output, err: TextSink) -> Session:
 
 
 def _dump_inputs(session: Session, path: str, is_followed: bool) -> None:
-    """Dump the files that a path stands for."""
+    """Dump the files of one argument."""
     inputs = list(inputs_of(path, session.wanted_logs, may_be_empty=is_followed))
     last: Place = None
     for before, entry in zip((None, *inputs), inputs, strict=False):
@@ -94,9 +94,9 @@ def follow_input(
     last: Place,
     wait: Callable[[], bool] | None = None,
 ) -> None:
-    """Dump `entry` and then whatever is added to it, until interrupted.
+    """Dump `entry` and then everything that is added to it, until interrupted.
 
-    `wait` pauses between two looks and says whether to go on; without it that is a short sleep, for ever.
+    `wait` pauses between two looks and returns whether to go on; the default sleeps for a moment and never ends.
     """
     wait = wait or _sleep
     following: Input | None = entry
@@ -108,7 +108,7 @@ def follow_input(
             session.report(following.label, writer.take_findings())
             if file.size() is None:
                 return  # a stream has no end to wait at
-            following = _Follower(session, following, writer, reader).go_on(stop, wait)
+            following = _Follower(session, following, writer, reader).follow(stop, wait)
             last = writer.last
 
 
@@ -118,7 +118,7 @@ def _sleep() -> bool:
 
 
 class _Follower:
-    """Follows one file from where its dump ended."""
+    """Follows one file from the end of its dump."""
 
     def __init__(self, session: Session, entry: Input, writer: JsonWriter, reader: WindowReader) -> None:
         self.session = session
@@ -126,11 +126,11 @@ class _Follower:
         self.writer = writer
         self.reader = reader
 
-    def go_on(self, stop: Stop, wait: Callable[[], bool]) -> Input | None:
-        """Write what is added; returns the segment that comes after this one, None when there is no more to wait for."""
+    def follow(self, stop: Stop, wait: Callable[[], bool]) -> Input | None:
+        """Write what is added; return the next segment, None if there is nothing to wait for."""
         position = stop.position
         while not self._is_hopeless(stop):
-            # Look for a next segment first: what was appended to this one before that began must be seen too.
+            # Look for a next segment before reading this one: then everything appended to this one before the next began is read too.
             next_segment = self._next_segment()
             self.reader.grow()
             size = self.reader.end or 0
@@ -152,7 +152,7 @@ class _Follower:
         return None
 
     def _flush(self) -> None:
-        self.session.output.write_all(self.writer.take())
+        self.session.output.write_all(self.writer.take_text())
         self.session.report(self.entry.label, self.writer.take_findings())
 
     def _shrank(self, position: int, size: int) -> int:
@@ -161,7 +161,7 @@ class _Follower:
         return size
 
     def _is_hopeless(self, stop: Stop) -> bool:
-        """Whether the bytes at the end can never become a batch; zeros can, they are space kept for later."""
+        """Whether the bytes at the end can never become a batch. Zeros can: they are preallocated space."""
         if stop.kind not in ("bad-size", "too-large") or stop.length == 0:
             return False
         self.writer.is_followed = False
@@ -184,7 +184,7 @@ TypeCount = tuple[str, int | None]
 
 
 class SummaryWriter(JsonWriter):
-    """Counts instead of writing."""
+    """Counts batches and records and writes nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -207,7 +207,7 @@ class SummaryWriter(JsonWriter):
         self.type_names = type_names(self.log)
 
     def flush(self) -> None:
-        """Nothing is written of what is read."""
+        """Drop the lines that the walk made."""
         self.lines.clear()
 
     def _batch_line(self, header: BatchHeader, position: int) -> None:
@@ -302,7 +302,7 @@ class SummaryWriter(JsonWriter):
 
 
 class SummarySession(Session):
-    """Sums up every input instead of dumping it."""
+    """Summarises every input instead of dumping it."""
 
     make_writer = SummaryWriter
 
@@ -326,7 +326,7 @@ _TIME_MAX_MS = 253_402_300_799_999
 
 
 def table_lines(label: str, shown: dict[str, Any]) -> Iterator[str]:
-    """One line a fact, then the record types with their counts."""
+    """The lines of a summary: its figures, then the record types with their counts."""
     yield terminal_line(shown_path(label))
     for name, text in _facts(shown):
         yield f"  {name:<{_WIDTH}}{text}"

@@ -1,7 +1,7 @@
-"""What the files of one run in our own voice share: options, streams, status, and how a file's writer and reader are made.
+"""The state of one run in our own voice: options, streams and status, and the writer and reader of each file.
 
-Faults are printed at their place in the output, and once more on stderr: one line each, the first few of a file. `-o json` prints one
-array instead of a line for each object. Batches can also come in pieces and from no file: a quorum's snapshot and log as they are
+A fault is printed at its place in the output, and the first few of each file on stderr too, one line each. `-o json` prints one array
+instead of a line for each object. Batches can also come in pieces without a file: a live quorum's snapshot, and its log as it is
 committed."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Session:
         self.options = options
         self.output = output
         self.err = err
-        # A record type that no log has is refused before anything is read.
+        # Refuse a record type that no log has before anything is read.
         self.wanted_logs = wanted_logs(options)
         self._filters: dict[DumpOptions, Filters] = {}
         if options.decoder != "classes":
@@ -40,23 +40,23 @@ class Session:
         self.status = 0
 
     def dump(self, entry: Input, file: OpenFile, last: Place) -> Place:
-        """Dump one file; returns the place of its last record, None after a checkpoint."""
+        """Dump one file; return the place of its last record, None after a checkpoint."""
         writer = self.writer(entry, file, last)
         self.finish(entry, writer, self.walk(writer, self.reader(file)))
         return None if writer.is_checkpoint else writer.last
 
     def walk(self, writer: JsonWriter, reader: WindowReader) -> Stop:
-        """Write what a file holds; returns where and why it ended."""
+        """Write the contents of a file; return where and why it ended."""
         return dump_file(writer, reader, self.output, self.options.jobs)
 
     def finish(self, entry: Input, writer: JsonWriter, stop: Stop) -> None:
-        """End the dump of one file, of which the walk is done."""
+        """End the dump of one file after its walk: report its faults."""
         self.report(entry.label, writer.take_findings())
 
     def writer(self, entry: Input, file: OpenFile, last: Place, is_followed: bool = False) -> JsonWriter:
-        """The writer of one file; `last` is the place that its first batch has to follow.
+        """The writer of one file; `last` is the place that its first batch must follow.
 
-        Errors: UsageError where it is of another log than was asked for.
+        Errors: UsageError if the file is of another log than the options name.
         """
         options = options_for(self.options, entry.label, entry.log, file)
         writer = self.make_writer(
@@ -79,18 +79,18 @@ class Session:
     make_writer = JsonWriter
 
     def filters(self, options: DumpOptions) -> Filters:
-        """The filters of a run, by the decoder that a file needs."""
+        """The filters of a run for the decoder of one file."""
         if options not in self._filters:
             self._filters[options] = Filters(options)
         return self._filters[options]
 
     def reader(self, file: OpenFile) -> WindowReader:
-        """A reader of one file, as far as --max-bytes allows."""
+        """A reader of one file, up to --max-bytes."""
         limit = None if self.options.max_bytes == MAX_BYTES_DEFAULT else self.options.max_bytes
         return WindowReader(file, limit, file.batch_size_max)
 
     def report(self, label: str, findings: Findings) -> None:
-        """Report on stderr what is wrong with a file, and with -v what is no fault."""
+        """Report the faults of a file on stderr, and with -v its notes."""
         for fault in findings.fault_lines():
             self.complain(f"{label}: {fault}")
         if self.options.verbose:
@@ -104,7 +104,7 @@ class Session:
 
 
 def _may_be_empty(entry: Input, file: OpenFile) -> bool:
-    """Whether a file without a batch is no fault. An empty one that was named says nothing of its log: its folder does."""
+    """Whether a file without a batch is no fault. For an empty file that was named, the name of its folder decides."""
     log = entry.log
     if log is None and file.size() == 0:
         log = place_of(os.path.dirname(entry.label) or ".", (os.path.basename(entry.label),), LOCAL)
@@ -112,12 +112,12 @@ def _may_be_empty(entry: Input, file: OpenFile) -> bool:
 
 
 def json_form(options: DumpOptions, output: Output) -> ArrayOutput | nullcontext[Output]:
-    """What to write lines to, inside a `with`, so that they come out as the form that was asked for."""
+    """A context manager whose output turns lines into the wanted form: JSON lines, or one JSON array."""
     return ArrayOutput(output) if options.output == "json" else nullcontext(output)
 
 
 class ArrayOutput(Output):
-    """Passes lines of JSON on as the elements of an array; every `write` is a number of whole lines."""
+    """Writes JSON lines as the elements of an array; every `write` is whole lines."""
 
     def __init__(self, output: Output) -> None:
         super().__init__(output)
@@ -135,7 +135,7 @@ class ArrayOutput(Output):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # After Ctrl-C nobody waits for a reader that has stalled, only to close the array.
+        # After Ctrl-C the array is closed only if that does not block: the reader of the output may have stalled.
         is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
         if (is_interrupted and not self._target.takes_more()) or (kind is not None and issubclass(kind, OSError)):
             return
@@ -143,7 +143,7 @@ class ArrayOutput(Output):
 
 
 class Piece(NamedTuple):
-    """Whole batches. Pieces with one `label` follow one another; a checkpoint is one piece."""
+    """Some whole batches. Pieces with one `label` follow one another; a checkpoint is one piece."""
 
     label: str
     data: bytes
@@ -151,14 +151,14 @@ class Piece(NamedTuple):
 
 
 def run_pieces(options: DumpOptions, out: int | ByteSink, err: TextSink, pieces: Iterable[Piece]) -> int:
-    """Dump the pieces as JSON, each as it comes; returns the exit status: 1 if a fault was found. Errors: UsageError."""
+    """Dump the pieces as JSON, each as it comes; return the exit status, 1 if a fault was found. Errors: UsageError."""
     refuse_whole_files(options)
     with json_form(options, output_for(out, options.output)) as output:
         return _PieceSession(options, output, err).dump_all(pieces)
 
 
 def refuse_whole_files(options: DumpOptions) -> None:
-    """Errors: UsageError for a form that only whole files have."""
+    """Refuse options that only whole files have. Errors: UsageError."""
     for name, is_given in (("-o kafka", options.output == "kafka"), ("--summary", options.summary), ("FILE", bool(options.files))):
         if is_given:
             raise UsageError(f"{name} goes with files, not with a quorum", name)
@@ -172,7 +172,7 @@ class _PieceSession(Session):
         self._writer: JsonWriter | None = None
 
     def dump_all(self, pieces: Iterable[Piece]) -> int:
-        """Dump all; Ctrl-C ends what has no end of its own."""
+        """Dump all pieces; Ctrl-C ends a stream that has no end."""
         try:
             for piece in pieces:
                 self._dump_piece(piece)
@@ -192,12 +192,12 @@ class _PieceSession(Session):
             window.stop = None
         format_window(writer, window)
         self._position += len(piece.data)
-        self.output.write_all(writer.take())
+        self.output.write_all(writer.take_text())
         self.report(piece.label, writer.take_findings())
 
 
 class _NoFile(Closing):
-    """What stands for a file where the bytes are at hand."""
+    """A file of bytes in memory."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,12 +1,13 @@
-"""One file from beginning to end, by one process or, in order, by several.
+"""Dumps one file with one process or several, in the order of the file.
 
-The processes form a ring and take windows in turn. Two tokens go round. The first says where the next window starts: a process reads its
-window, finds the batches in it, and passes the token on at once, so that the next process can begin. The second is the turn to write: a
-process formats its window in memory, waits for that token, writes to the common output and passes it on. So order is kept for files and
-pipes alike, no text moves between processes, and each process holds the text of one window, also when the reader of the output stalls.
+The processes form a ring and take windows of the file in turn. Two tokens go round the ring. The first says where the next window starts:
+a process reads its window, finds the batches in it, and passes the token on at once, so that the next process can begin. The second is
+the turn to write: a process formats its window in memory, waits for the token, writes to the common output and passes the token on.
 
-Worker 0 is this process. A worker whose neighbour has ended reads the end of its pipe and ends too; this process always waits for the
-others."""
+Why not a pool that returns text? Then all text would move through pipes to one writer. Here no text moves between processes, order is
+kept for files and pipes alike, and each process holds the text of one window even if the reader of the output stalls.
+
+Worker 0 is this process. A worker whose neighbour has exited reads the end of its pipe and exits too. This process waits for all others."""
 
 from __future__ import annotations
 
@@ -27,18 +28,18 @@ from metashell.inspect.dump.options import Output
 from metashell.inspect.dump.writer import Findings, Halt, Place, Writer, dump_in_turn, format_window
 
 PARALLEL_SIZE_MIN = 2 << 20
-"""Smaller files are done before a second process has started."""
+"""A smaller file is dumped before a second process has started."""
 SIZE_OF_JOB_MIN = 4 << 20
-"""One process more for each of these: fewer bytes are formatted sooner than a process starts."""
+"""Bytes for each further process: fewer are formatted sooner than a process starts."""
 
 
 def dump_file(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
-    """Write the whole file; returns where and why it ended. `jobs` is how many processes to use, 0 for as many as help.
+    """Write the whole file; return where and why it ended. `jobs` is the number of processes, 0 for as many as help.
 
-    Raises Halt where the run ends, after what precedes it is written.
+    Raises Halt where the run ends, after everything before it is written.
     """
     writer.begin_file()
-    output.write_all(writer.take())
+    output.write_all(writer.take_text())
     size = 0 if reader.is_stream or output.fd is None else reader.end or 0
     if size >= PARALLEL_SIZE_MIN:
         jobs = jobs or min(processors(), 1 + size // SIZE_OF_JOB_MIN)
@@ -53,11 +54,11 @@ _NO_MORE = -1
 _WINDOW_SIZE_MIN = 1 << 18
 Pipe = tuple[int, int]
 End = tuple[str | None, tuple[Any, ...] | None]
-"""How the walk ended: the message of a Halt, and the fields of the Stop."""
+"""The end of the walk: the message of a Halt, and the fields of the Stop."""
 
 
 class _Ring:
-    """One worker's ends of the pipes: from the worker before, and to the one after."""
+    """One worker's ends of the pipes: from the worker before it, and to the one after it."""
 
     def __init__(self, starts: list[Pipe], turns: list[Pipe], index: int) -> None:
         after = (index + 1) % len(starts)
@@ -72,7 +73,7 @@ class _Ring:
         self._ends = set()
 
     def next_start(self) -> int:
-        """Where this worker's next window starts; negative when there is none."""
+        """The start of this worker's next window; negative if there is none."""
         data = _read_exactly(self._start_in, _START.size)
         return int(_START.unpack(data)[0]) if data else _NO_MORE
 
@@ -80,7 +81,7 @@ class _Ring:
         _send(self._start_out, _START.pack(position))
 
     def turn(self) -> tuple[bool, Place] | None:
-        """Whether to write, and the last place that was written; None when the worker before has ended."""
+        """Whether to write, and the last place that was written; None if the worker before has exited."""
         data = _read_exactly(self._turn_in, _TURN.size)
         if not data:
             return None
@@ -96,8 +97,8 @@ def _pack_turn(goes_on: bool, last: Place) -> bytes:
 
 
 def dump_in_parallel(writer: Writer, reader: WindowReader, output: Output, jobs: int) -> Stop:
-    """Write the whole file; `writer` gets what all workers found. Raises Halt."""
-    # The text that waits in all processes together is no more than in two with whole windows.
+    """Write the whole file with several processes; `writer` gets the findings of all. Raises Halt."""
+    # With more processes the windows are smaller, so that all of them together hold no more text than two with whole windows.
     reader.window_size = max(reader.window_size * 2 // jobs, _WINDOW_SIZE_MIN)
     starts = [os.pipe() for _ in range(jobs)]
     turns = [os.pipe() for _ in range(jobs)]
@@ -129,7 +130,7 @@ def _fork(
     reader: WindowReader,
     output: Output,
 ) -> tuple[int, int]:
-    """Start one worker; returns its process id and where its findings can be read."""
+    """Start one worker; return its process id and the pipe that its findings come from."""
     result_in, result_out = os.pipe()
     pid = os.fork()
     if pid:
@@ -160,20 +161,20 @@ def _child(ring: _Ring, writer: Writer, reader: WindowReader, output: Output, re
 
 
 def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> End | None:
-    """Do this worker's windows; how the walk ended, if it did so here. What was found in them is left in `writer`."""
+    """Dump this worker's windows; return the end of the walk if it is in one of them. Findings are left in `writer`."""
     found = Findings()
     end: End | None = None
     while end is None and (start := ring.next_start()) >= 0:
         window = reader.read(start)
         ring.pass_start(_NO_MORE if window.stop is not None else window.next)
         halt = _format_apart(writer, window)
-        text, inside = writer.take(), writer.take_findings()
-        window.buf = b""  # a large batch need not be kept while waiting
+        text, inside = writer.take_text(), writer.take_findings()
+        window.buf = b""  # Free a large batch before waiting.
         turn = ring.turn()
         if turn is None:
             break
         goes_on, last = turn
-        if not goes_on:  # the walk ended in a window before this one
+        if not goes_on:  # The walk ended in an earlier window.
             ring.pass_turn(False, last)
             break
         writer.join(last)
@@ -188,7 +189,7 @@ def _work(ring: _Ring, writer: Writer, reader: WindowReader, output: Output) -> 
 
 
 def _format_apart(writer: Writer, window: Window) -> str | None:
-    """Format a window without knowing what precedes it; returns the message of a Halt."""
+    """Format a window without knowing the records before it; return the message of a Halt."""
     writer.first = writer.last = None
     try:
         format_window(writer, window)
@@ -198,7 +199,7 @@ def _format_apart(writer: Writer, window: Window) -> str | None:
 
 
 def _gather(name: str, writer: Writer, children: list[tuple[int, int]], end: End | None) -> Stop:
-    """Add what the other workers found; raises what ended them."""
+    """Add the findings of the other workers; raise the error that ended one."""
     while children:
         pid, result_in = children[0]
         with open(result_in, "rb") as results:
@@ -224,7 +225,7 @@ def _gather(name: str, writer: Writer, children: list[tuple[int, int]], end: End
 
 
 def _reap(children: list[tuple[int, int]]) -> None:
-    """End and collect the workers that are still there."""
+    """Kill the workers that are left, and wait for them."""
     for pid, result_in in children:
         with contextlib.suppress(OSError):
             os.close(result_in)
@@ -235,13 +236,13 @@ def _reap(children: list[tuple[int, int]]) -> None:
 
 
 def _send(fd: int, data: bytes) -> None:
-    # A neighbour that has ended needs no token.
+    # A neighbour that has exited needs no token.
     with contextlib.suppress(BrokenPipeError):
         os.write(fd, data)
 
 
 def _read_exactly(fd: int, size: int) -> bytes:
-    """`size` bytes, or nothing when the other end is closed."""
+    """Read `size` bytes; nothing if the other end is closed."""
     data = b""
     while len(data) < size:
         piece = os.read(fd, size - len(data))

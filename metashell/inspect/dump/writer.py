@@ -1,11 +1,11 @@
-"""The walk over the records of a batch, for both voices, and the text that waits to be written.
+"""Walks the records of a batch for both voices, and holds the text until it is written.
 
-A voice is a `Writer`: it says what a batch, a record and a stop look like. The walk is a tight loop where records are framed as usual
-(`codec/metadata_records.py`), and checks everything where they are not: the loop gives up on everything unusual, and the caller reads the
-same records again. The records of coordinators have keys that come again and again; their loop looks a key's text up by its bytes.
+A voice is a `Writer`: it forms the text of a batch, a record and a stop. A tight loop walks records that are framed as usual
+(`codec/metadata_records.py`). It gives up on anything unusual, and the caller reads the same records again with every check. In the logs
+of coordinators the same keys recur, so their loop looks up a key's text by its bytes.
 
-Windows of a file are read, formatted and written one after another. Memory holds one window and its text, for a file of any size, also
-when the reader of the output stalls."""
+Windows of a file are read, formatted and written one after another. Memory holds one window and its text, for a file of any size, even
+if the reader of the output stalls."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from metashell.disk.files import WindowReader
 from metashell.inspect.dump.options import Output
 
 FLUSH_LINES = 1 << 14
-"""Lines that may wait as text; what goes beyond is encoded at once, which halves its size."""
+"""Lines that may wait as text. More than that are encoded at once, which halves their size."""
 
 FAULTS_MAX = 10
-"""Faults of a file that are listed on stderr; the others are counted."""
+"""Faults of a file that are listed on stderr; more are counted."""
 
 Place = tuple[int, int] | None
-"""An offset and its leader epoch (0 where nobody asks for it)."""
+"""An offset and its leader epoch (0 where the epoch is not needed)."""
 FindingsFields = tuple[list[tuple[int, str]], int, list[str], list[tuple[int, int, int]]]
 
 
 class Halt(Exception):
-    """The whole run ends here, in the middle of a file; the message is for stderr."""
+    """The whole run ends here, inside a file; the message is for stderr."""
 
 
 class Findings:
-    """What was found out about a file, for stderr and the status.
+    """The faults of a file, for stderr and the status.
 
-    `faults` are (position, text) of the first FAULTS_MAX places that are wrong and `fault_count` is the number of all; `notes` is what
-    is no fault. `pairs` are (position, offset, following offset) wherever a record does not follow the one before it.
+    `faults` are (position, text) of the first FAULTS_MAX faults, `fault_count` is the number of all, and `notes` are remarks that are no
+    faults. `pairs` are (position, offset, following offset) wherever a record does not follow the one before it.
     """
 
     __slots__ = ("fault_count", "faults", "notes", "pairs")
@@ -58,24 +58,24 @@ class Findings:
         self.pairs = list(pairs)
 
     def fields(self) -> FindingsFields:
-        """The fields, to be made into the same findings by another process."""
+        """The fields, from which another process can make the same findings."""
         return self.faults, self.fault_count, self.notes, self.pairs
 
     def fault(self, position: int, text: str) -> None:
-        """Note what is wrong. A file can be wrong everywhere, so only the first places are kept."""
+        """Note a fault. A file can have a fault at every batch, so only the first ones are kept."""
         self.fault_count += 1
         if len(self.faults) < FAULTS_MAX:
             self.faults.append((position, text))
 
     def add(self, other: Findings) -> None:
-        """Add what was found in another part of the file. Pairs stay in the order in which they are added."""
+        """Add the findings of another part of the file. Pairs stay in the order in which they are added."""
         self.faults = sorted([*self.faults, *other.faults], key=lambda fault: fault[0])[:FAULTS_MAX]
         self.fault_count += other.fault_count
         self.notes += other.notes
         self.pairs += other.pairs
 
     def fault_lines(self) -> Iterator[str]:
-        """One line for each fault that is listed, and one for the others."""
+        """A line for each listed fault, and one for the rest."""
         for _, text in self.faults:
             yield text
         if self.fault_count > len(self.faults):
@@ -83,10 +83,10 @@ class Findings:
 
 
 class Writer:
-    """Forms the text for one file; what it has written waits in `lines` and `parts` until it is taken.
+    """Forms the text of one file; the text waits in `lines` and `parts` until it is taken.
 
-    `first` and `last` are the places of the first and last record that were seen, None before that; who formats windows
-    apart from each other unsets them, and joins them later.
+    `first` and `last` are the places of the first and last record so far, None before that. A process that formats a window apart from
+    the one before it unsets them and calls `join` later.
     """
 
     def __init__(self) -> None:
@@ -101,39 +101,39 @@ class Writer:
         self.texts: ValueTexts = {}
 
     def begin_file(self) -> None:
-        """Write what precedes the first batch."""
+        """Write the text before the first batch."""
 
     def batch(self, buf: bytes, start: int, size: int, position: int) -> None:
         """Write the batch of `size` bytes at `buf[start]`, which lies at byte `position` of the file. Raises Halt."""
         raise NotImplementedError
 
     def stop(self, stop: Stop) -> None:
-        """Write how the walk over the file ended. Raises Halt."""
+        """Write the end of the walk over the file. Raises Halt."""
         raise NotImplementedError
 
     def record(self, header: BatchHeader, buf: bytes, fields: RecordFields) -> None:
         """Write one record of a version-2 batch. Raises Halt."""
         raise NotImplementedError
 
-    def take(self) -> list[bytes]:
-        """All the text that waits, encoded, in pieces that end with a line or where the text ends; nothing waits afterwards."""
+    def take_text(self) -> list[bytes]:
+        """Return all waiting text, encoded, in pieces of whole lines; nothing waits afterwards."""
         self.flush()
         parts, self.parts = self.parts, []
         return parts
 
     def take_findings(self) -> Findings:
-        """What was found since they were last taken."""
+        """Return the findings since the last call."""
         findings, self.findings = self.findings, Findings()
         return findings
 
     def flush(self) -> None:
-        """Encode the lines that wait."""
+        """Encode the waiting lines."""
         if self.lines:
             self.parts.append("".join(self.lines).encode("utf-8", "surrogateescape"))
             self.lines.clear()
 
-    def saw(self, offset: int, count: int = 1) -> None:
-        """Take note of `count` records in a row, and whether they follow the one before."""
+    def note_records(self, offset: int, count: int = 1) -> None:
+        """Note `count` consecutive records, and whether they follow the one before."""
         if self.last is None:
             self.first = (offset, 0)
             self.first_position = self.position
@@ -142,7 +142,7 @@ class Writer:
         self.last = (offset + count - 1, 0)
 
     def join(self, last: Place) -> None:
-        """Take note of the place that precedes what was written since `first` was unset."""
+        """Compare the place before this text with `first`, which was unset when its formatting began."""
         if self.first is None:
             self.last = last
         elif last is not None and self.first[0] != last[0] + 1:
@@ -151,17 +151,17 @@ class Writer:
     def records(self, header: BatchHeader, buf: bytes, start: int, end: int, middle: str | None, drop_last: bool = True) -> None:
         """Write the records of a batch, which lie in `buf[start:end]`.
 
-        `middle` is the text for the tight loop, None to go without it. With `drop_last` bytes left over after the last
-        record are noticed before it is written, as Kafka does.
-        Errors: DecodeError at the first record that does not decode; what precedes it is written.
+        `middle` is the text for the tight loop, None to do without the loop. With `drop_last`, bytes left over after the last record are
+        noticed before that record is written, as Kafka does.
+        Errors: DecodeError at the first record that does not decode; those before it are written.
         """
         count, first, at = header.count, 0, start
         lines = self.lines
         mark = len(lines)
         if middle is not None and self.loop is not None and 0 < count <= SEGMENT_RECORDS:
-            # Nearly every batch: one turn of the loop, and it fits.
+            # Nearly every batch is read by one call of the loop.
             if self.loop(buf, at, 0, count, header.base_offset, middle, self.texts, lines.append) == end:
-                self.saw(header.base_offset, count)
+                self.note_records(header.base_offset, count)
                 if len(lines) >= FLUSH_LINES:
                     self.flush()
                 return
@@ -182,7 +182,7 @@ class Writer:
             if following < 0:
                 following = self._checked(header, buf, at, end, number, drop_last and first + number == count)
             else:
-                self.saw(header.base_offset + first, number)
+                self.note_records(header.base_offset + first, number)
             at = following
             first += number
             if len(self.lines) >= FLUSH_LINES:
@@ -201,20 +201,20 @@ class Writer:
 
 
 def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position: int = 0) -> Stop:
-    """Write the file from `position` on, window after window."""
+    """Write the file from `position` on, window by window."""
     while True:
         window = reader.read(position)
         try:
             format_window(writer, window)
         finally:
-            output.write_all(writer.take())
+            output.write_all(writer.take_text())
         if window.stop is not None:
             return window.stop
         position = window.next
 
 
 def format_window(writer: Writer, window: Window) -> None:
-    """Let the text of a window's batches, and of the stop after them, wait in the writer. Raises Halt."""
+    """Form the text of a window's batches and of the stop after them; it waits in the writer. Raises Halt."""
     buf, position, batch = window.buf, window.position, writer.batch
     for start, size in window.frames:
         batch(buf, start, size, position + start)
@@ -222,14 +222,12 @@ def format_window(writer: Writer, window: Window) -> None:
         writer.stop(window.stop)
 
 
-__all__ = ["GAVE_UP", "SEGMENT_RECORDS", "FastLoop", "Made", "ValueText", "ValueTexts", "make_loop"]
-
 SEGMENT_RECORDS = 1 << 14
-"""Records that are formatted between two looks at how much text is waiting."""
+"""Records that are formatted between two checks of how much text is waiting."""
 
 ValueText = Callable[[bytes, int, int], str]
 ValueTexts = dict[bytes, tuple[ValueText | None, str]]
-"""The first three bytes of a value (frame version, type, version) -> what writes its body, and the text before it.
+"""The first three bytes of a value (frame version, type, version) -> a function that writes its body, and the text before it.
 
 None for the writer leaves the record out.
 """
@@ -237,7 +235,7 @@ Item = TypeVar("Item")
 
 
 class Made(dict[bytes, Item]):
-    """A dictionary whose items are made when they are first asked for; `make` raises for a key that has none."""
+    """A dictionary whose items are made on first use; `make` raises for a key that has none."""
 
     def __init__(self, make: Callable[[bytes], Item]) -> None:
         super().__init__()
@@ -251,17 +249,17 @@ class Made(dict[bytes, Item]):
 FastLoop = Callable[[bytes, int, int, int, int, str, ValueTexts, Callable[[str], None]], int]
 """`(buf, at, first, count, base_offset, middle, texts, append)` -> the index after the last record, or GAVE_UP.
 
-Writes records `first` to `first + count` of a batch; `middle` is the text that is the same for all its records.
+Writes records `first` to `first + count` of a batch; `middle` is the text that all its records share.
 """
 
 _SKIP = "if body is None: continue\n"
 
 
 def make_loop(line: str, may_skip: bool = False, head: str = "") -> FastLoop:
-    """The loop that appends `line`, an expression over its local names, for each record.
+    """Make the loop that appends `line`, an expression over the loop's local names, for each record.
 
-    The value's text is `body(buf, start + 3, end)`, what goes before it `before`; `value_size` is twice the size; `head`
-    is a text that is the same for the whole file.
+    `before` is the text before a value and `body(buf, start + 3, end)` the value's text. `value_size` is twice the size. `head` is a text
+    that all records of the file share.
     """
     body = f"body, before = texts[buf[start : start + 3]]\n{_SKIP if may_skip else ''}append({line})"
     loop: FastLoop = metadata_records.make_loop(
@@ -277,7 +275,7 @@ MEMO_LIMIT = 1 << 15
 MEMO_KEY_SIZE_MAX = 256
 
 Versions = dict[bytes, tuple[ValueText | None, str]]
-"""The first two bytes of a value, its version -> what writes its fields, and the text before them; None leaves the record out."""
+"""The first two bytes of a value (its version) -> a function that writes its fields, and the text before them; None omits the record."""
 
 _SIZE = """
             if {name} > 127:
@@ -290,7 +288,7 @@ _SIZE = """
             {name} >>= 1
             at = start + {name}
 """
-"""Reads the rest of a varint that may have two bytes, and must be a size: no negative number."""
+"""Reads the rest of a varint of up to two bytes that must be a size, so not negative."""
 _TEMPLATE = """
 def loop(buf, at, first, count, base_offset, middle, keys, append):
     offset = base_offset + first - 1
@@ -341,10 +339,10 @@ _FIRST = [b"\0\0\0"]
 
 
 def make_keyed_loop(line: str, tombstone: str, head: str = "") -> FastLoop:
-    """The loop that appends `line`, or `tombstone` for a record without a value: expressions over its local names.
+    """Make the loop that appends `line`, or `tombstone` for a record without a value: expressions over the loop's local names.
 
-    `keys` is a KeyTexts; `key_text`, `key_size` and `value_size` are a record's own; the value's text is
-    `body(buf, start + 2, at)` and what goes before it `before`.
+    `keys` is a KeyTexts; `key_text`, `key_size` and `value_size` are those of a record; `before` is the text before a value and
+    `body(buf, start + 2, at)` the value's text.
     """
     names: dict[str, Any] = {"headers": _usual_headers, "GAVE_UP": GAVE_UP, "DecodeError": DecodeError, "head": head}
     sizes = {f"read_{name}": _SIZE.format(name=name).strip() for name in ("key_size", "value_size")}
@@ -354,7 +352,7 @@ def make_keyed_loop(line: str, tombstone: str, head: str = "") -> FastLoop:
 
 
 def _usual_headers(first: int, count: int) -> list[bytes]:
-    """For records `first` to `first + count` of a batch, what stands between length and key length."""
+    """The bytes between length and key length of records `first` to `first + count` of a batch, for usual records."""
     if count == 1 and first == 0:
         return _FIRST
     for delta in range(len(_headers), first + count):
@@ -363,9 +361,9 @@ def _usual_headers(first: int, count: int) -> list[bytes]:
 
 
 class KeyTexts(dict[bytes, Any]):
-    """A bounded memo from a key's bytes to its text and the versions of its values; `None` for these leaves the record out.
+    """A bounded cache: a key's bytes -> its text and the versions of its values; `None` for these leaves the record out.
 
-    `make` gives what a key has; it raises DecodeError for a key that is to be read with every check.
+    `make` makes an item; it raises DecodeError for a key that must be read with every check.
     """
 
     def __init__(self, make: Callable[[bytes], tuple[str, Versions | None]]) -> None:

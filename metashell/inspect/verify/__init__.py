@@ -1,16 +1,15 @@
-"""Checks whether what Kafka left on disk holds together: checksums, offsets, epochs, indexes, checkpoints and the files beside them.
+"""Verifies Kafka's files on disk: checksums, offsets, epochs, indexes, checkpoints and the small files beside them.
 
 Promises:
-- Each thing that does not hold is one finding with its file, byte and offset; the rest is checked all the same.
-- A torn or zero-filled tail of a directory's last segment is how a node stops, so it is reported as information. So is what a running node
-  changes meanwhile. In a file that was named it is a finding.
-- Nothing is written, locked or repaired. Files are streamed: memory does not grow with them, except for a digest, which is made of an
-  image.
-- A finding is about bytes on disk. The image alone judges what records mean to each other; `--digest` reports its faults.
+- Each fault is one finding with its file, byte and offset. Everything else is still checked.
+- A torn or zero-filled tail of a directory's last segment is normal after a node stops, so it is reported as information. So is anything
+  that a running node changes meanwhile. In a file that was named, a torn tail is a finding.
+- Nothing is written, locked or repaired. Files are streamed, so memory does not grow with them. Only a digest needs a whole image.
+- A finding is about bytes on disk. Whether records fit each other is the image's business; `--digest` reports the faults of an image.
 
-`run.run_verify` checks each path as a directory or a file. `walk.LogWalk` reads a log once, front to back, and compares it with what lies
-beside it: indexes, epochs, small files. `start` answers another question: what would Kafka do if it started here? So it reads by Kafka's
-rules where these differ from ours."""
+`run.run_verify` checks each path as a directory or a file. `walk.LogWalk` reads a log once, front to back, and compares it with its
+indexes, epochs and small files. `start` answers another question: what would Kafka do if it started here? So it follows Kafka's rules
+where they differ from ours."""
 
 from __future__ import annotations
 
@@ -21,17 +20,17 @@ from typing import Literal, NamedTuple
 from metashell.codec.primitives import MAX_DECOMPRESSED
 
 Severity = Literal["error", "warning", "unusual", "info"]
-"""`error`: something does not hold; `warning`: something that Kafka never writes, or that we do not know; `unusual` is worth a look and
-`info` is not a finding."""
+"""`error`: the bytes are wrong; `warning`: Kafka never writes this, or we do not know it; `unusual` is worth a look; `info` is no
+finding."""
 
 FINDINGS_MAX = 100
-"""How many findings of one severity a file may have; the rest is counted."""
+"""Findings of one severity that are printed for a file; more are only counted."""
 
 
 class Finding(NamedTuple):
-    """One place and what is wrong there; `position` is the byte in `file`, `offset` that of the log, -1 for none.
+    """One fault and its place: `position` is a byte of `file`, `offset` an offset of the log, -1 for none.
 
-    What a check of the rulebook found has its id, and the next steps.
+    A finding of `metadata.checks` also has the check's id and the next steps.
     """
 
     file: str
@@ -52,7 +51,7 @@ class Finding(NamedTuple):
 
 
 class Report:
-    """Takes findings as they are made and passes them on, but for a flood of them from one file; counts what was looked at."""
+    """Passes findings on as they are made, up to a limit for each file, and counts the files, batches and records that were read."""
 
     def __init__(self, pass_on: Callable[[Finding], None]) -> None:
         self._pass_on = pass_on
@@ -81,11 +80,11 @@ class Report:
             self._pass_on(finding)
 
     def count(self, severity: Severity) -> None:
-        """Count a fault that another line of the output names."""
+        """Count a fault that another line of the output reports."""
         self.by_severity[severity] += 1
 
     def end_file(self, file: str) -> None:
-        """Report how many findings of a file were held back, and forget it."""
+        """Report how many findings of a file were not printed."""
         for severity in self.by_severity:
             held_back = self._counts.pop((file, severity), 0) - FINDINGS_MAX
             if held_back > 0:

@@ -1,10 +1,10 @@
-"""What must hold inside one batch: the numbers of its header, the boundaries of its records, and their kinds.
+"""Checks one batch: the numbers of its header, the boundaries of its records, and the type of each record.
 
-A tight loop (`codec/metadata_records.py`) checks the usual batch of a metadata log; a batch framed otherwise is read again with every check,
-which reports what is odd. The loop judges a record by its first twelve bytes (size, attributes, timestamp and offset delta, null key, size
-of the value, and its frame) and by its last one. Clusters write few such beginnings, so the loop remembers its answer for each beginning
-and place in a batch: that takes half the time. Users' records have a loop of their own. A record of a coordinator needs a key of a known
-type, and a value that fits it."""
+A tight loop (`codec/metadata_records.py`) checks the usual batch of a metadata log. It judges a record by its first twelve bytes (size,
+attributes, timestamp and offset delta, null key, size of the value, frame) and by its last one. Few such beginnings occur in a log, so the
+loop remembers its answer for each beginning and place in a batch, which halves the time. A batch that the loop gives up is read again with
+every check, and each fault is reported. Users' records have a loop of their own. A coordinator's record needs a key of a known type, and a
+value that fits it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from metashell.inspect.verify import Report
 from metashell.metadata.image.image import newer_levels, newer_line
 
 FileKind = LogKind | Literal["checkpoint"]
-"""What the batches are of: a log, or a checkpoint of the metadata log."""
+"""The file that the batches are in: a log, or a checkpoint of the metadata log."""
 
 _CONTROL_TYPES: dict[FileKind, set[int]] = {
     METADATA: {LEADER_CHANGE, KRAFT_VERSION_RECORD, KRAFT_VOTERS},
@@ -52,7 +52,7 @@ _MARKERS = {0, 1}
 _KNOWN_ATTRIBUTES = 0x7F
 _FAST_COUNT_MAX = 1 << 20
 _LEVEL_HEAD = b"\x01\x0c\x00"
-"""The beginning of a feature level: whether it is known, only its bytes say."""
+"""The first bytes of a FeatureLevelRecord. Its type and version do not show whether we know the level; its fields do."""
 _RECORD_SIZE_MIN = 7
 
 
@@ -71,7 +71,7 @@ class RecordCheck:
         self._walks_plainly = not self.is_metadata and self._coordinator is None
 
     def check(self, batch: RecordBatch) -> int:
-        """Check a batch whose checksum holds; gives how many records it has."""
+        """Check a batch whose checksum is right; return the number of its records."""
         header = batch.header
         count = header.count
         data = batch.data
@@ -182,7 +182,7 @@ class RecordCheck:
             self._report(batch, delta, *fault)
 
     def _check_legacy(self, batch: RecordBatch) -> int:
-        """A message of magic 0 or 1, and what it wraps."""
+        """Check a message of magic 0 or 1, and the messages in it."""
         if self.is_metadata:
             self._error(batch, f"a batch of magic {batch.header.magic} holds no metadata")
         counted = 0
@@ -197,7 +197,7 @@ class RecordCheck:
             self._error(batch, str(error))
         return counted
 
-    # ---- telling
+    # ---- reports
 
     def _report(self, batch: RecordBatch, delta: int, is_error: bool, what: str) -> None:
         (self._error if is_error else self._warn)(batch, what, delta)
@@ -210,7 +210,7 @@ class RecordCheck:
 
 
 class UncheckedRecords(RecordCheck):
-    """Lets every batch pass: where only what points at them is judged."""
+    """Checks no records: for a run that judges only an index, which points into a log."""
 
     def __init__(self, report: Report, kind: FileKind) -> None:
         super().__init__(report, kind, deep=False, max_decompressed=0)
@@ -220,7 +220,7 @@ class UncheckedRecords(RecordCheck):
 
 
 def _is_plain(header: BatchHeader, found: tuple[int, int] | None) -> bool:
-    """Whether the largest timestamp delta and the last offset delta that were found in a batch fit its header."""
+    """Whether the largest timestamp delta and the last offset delta of a batch's records fit its header."""
     if found is None or found[1] > header.last_offset_delta:
         return False
     return header.timestamp_type == "LogAppendTime" or header.base_timestamp + found[0] == header.max_timestamp
@@ -239,9 +239,9 @@ def _odd_in_metadata(header: BatchHeader) -> str | None:
 
 
 def _metadata_fault(buf: bytes, start: int, end: int, deep: bool) -> tuple[bool, str] | None:
-    """What is odd about a metadata record, and whether it is an error: a type or version that we do not know is none.
+    """Return what is wrong with a metadata record, and whether that is an error. An unknown type or version is none.
 
-    Errors: FrameError for what is no metadata record at all.
+    Errors: FrameError for bytes that are no metadata record at all.
     """
     frame = read_frame(buf, start, end)
     if frame.frame_version == 0:
@@ -270,7 +270,7 @@ def _part(buf: bytes, start: int, size: int) -> bytes | None:
 
 
 class _Readers(dict[bytes, Callable[[bytes, int, int], Any]]):
-    """The first three bytes of a value (frame version, type, version) -> what decodes its body."""
+    """The first three bytes of a value (frame version, type, version) -> the reader of its body."""
 
     def __missing__(self, start: bytes) -> Callable[[bytes, int, int], Any]:
         reader = self[start] = known_message(start).reader(start[2])
@@ -288,14 +288,14 @@ FRAME_SIZE: Final = 3
 _WINDOW: Final = 12
 """Two bytes of size, two zeros, two bytes of offset delta, the null key, two bytes of the value's size, three of its frame."""
 _PLACES_MAX: Final = 1 << 12
-"""Further on in a batch a beginning is not met often enough. An offset delta of three bytes would not fit the window."""
+"""Past this place in a batch, a beginning does not recur often enough. An offset delta of three bytes would not fit the window."""
 _KEPT_MAX: Final = 1 << 16
 
 Loop = Callable[[bytes, int, int, int], int]
 
 
 class BoundaryWalk:
-    """Walks the records of batches, and keeps what it learns from one to the next."""
+    """Walks the records of batches, and remembers the size of a record by its first bytes and its place in a batch."""
 
     def __init__(self) -> None:
         self._loop: Loop = make_loop(_BODY, names={"known": _Known()})
@@ -303,7 +303,7 @@ class BoundaryWalk:
         self._kept = 0
 
     def walk(self, buf: bytes, at: int, first: int, count: int) -> int:
-        """The index after `count` records of a batch, which start at index `at`; GAVE_UP where one is not a usual, known one."""
+        """The index after `count` records, which start at index `at`; GAVE_UP if one is unusual or unknown."""
         if count > _PLACES_MAX or first:
             return self._loop(buf, at, first, count)
         strides = self._strides
@@ -328,7 +328,7 @@ class BoundaryWalk:
         return at
 
     def _learn(self, buf: bytes, at: int, place: int) -> int:
-        """The index after one record, by the loop; a good beginning is kept."""
+        """Read one record with the loop, and remember its beginning; return the index after it."""
         after = self._loop(buf, at, place, 1)
         if after != GAVE_UP:
             if self._kept >= _KEPT_MAX:
@@ -356,7 +356,7 @@ class _Known(dict[bytes, bool]):
 
 
 def known_message(start: bytes) -> MessageType:
-    """The message of a value that starts with these three bytes. Errors: DecodeError where they are those of no known record."""
+    """The message type of a value that starts with these three bytes. Errors: DecodeError for an unknown type or version."""
     name = METADATA_TYPES.get(start[1]) if len(start) == FRAME_SIZE and start[0] == FRAME_VERSION else None
     if name is None:
         raise DecodeError("not a record that is known")
@@ -367,9 +367,10 @@ def known_message(start: bytes) -> MessageType:
 
 
 def walk_plain(buf: bytes, at: int, end: int, count: int) -> tuple[int, int] | None:
-    """The largest timestamp delta and the last offset delta of `count` records that fill `buf[at:end]`; None to look with care.
+    """The largest timestamp delta and the last offset delta of `count` records that fill `buf[at:end]`.
 
-    Taken are records whose sizes and deltas have at most three bytes, and no sign, that ascend and have no headers.
+    None for records that need every check: it reads only records without headers, in ascending order, whose sizes and deltas are not
+    negative and have at most three bytes.
     """
     latest = 0
     before = -1
@@ -421,7 +422,7 @@ Reader = Callable[[bytes, int, int], Any]
 
 
 class CoordinatorCheck:
-    """Judges keys and values of one of these logs; `deep` decodes them, else only types and versions are looked at."""
+    """Checks the keys and values of a coordinator's log: types and versions, and with `deep` all fields."""
 
     def __init__(self, log: CoordinatorLog, deep: bool) -> None:
         self._log = log
@@ -429,7 +430,7 @@ class CoordinatorCheck:
         self._judged: dict[tuple[bytes, bytes | None], Fault | None] = {}
 
     def fault(self, key: bytes | None, value: bytes | None) -> Fault | None:
-        """What is odd about a record, None for nothing."""
+        """Return what is wrong with a record, None for nothing."""
         if key is None or len(key) < PREFIX_SIZE:
             return True, "the record has no key"
         kind = key[:PREFIX_SIZE], None if value is None else value[:PREFIX_SIZE]

@@ -1,4 +1,4 @@
-"""The entries of a segment's three indexes, each compared with the log while that is walked."""
+"""Compares the entries of a segment's three indexes with the log, while the log is walked."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from metashell.inspect.verify import Report
 NEVER: Final = 1 << 63
 _PIECE_ENTRIES = 4096
 _EARLY_SIZE_MAX = 1 << 24
-"""More than a node preallocates by default."""
+"""More than a node preallocates by default, so the whole index is read before the log."""
 
 
 class _Entries:
-    """The entries of an index file up to its zero tail, each with its position, and what is wrong with the file's form.
+    """Iterates over the entries of an index file up to its zero tail, each with its position, and reports faults of the file's form.
 
-    A running node fills a preallocated index while the log is walked. Entries are written after what they point at, so those that were
-    there before the log is read are there to be held against it; they are taken at once.
+    A running node adds entries to a preallocated index while the log is walked. It writes an entry after the batch that the entry points
+    at. So the index is read first: then the log, which is read later, has every batch that an entry names.
     """
 
     def __init__(self, report: Report, file: OpenFile, form: Struct, *, may_be_preallocated: bool) -> None:
@@ -43,7 +43,7 @@ class _Entries:
         self._size = file.size() if may_be_preallocated else None
 
     def _read(self, position: int, size: int) -> bytes:
-        """A piece of the file, as it was at first where that may change."""
+        """A piece of the file, as it was when it was opened if it may change."""
         if self._size is None:
             return self.file.read_at(position, size)
         if position + size > _EARLY_SIZE_MAX:
@@ -62,12 +62,13 @@ class _Entries:
                 continue
             for index in range(0, len(data) - size + 1, size):
                 entry = data[index : index + size]
-                # Zeros are what is preallocated, but for a first entry that others follow.
+                # Zeros are preallocated space. The first entry of an index may be zero too, if others follow it.
                 if entry == empty and (position + index or data[size : 2 * size] == empty):
                     zeros_from = position + index if zeros_from < 0 else zeros_from
                     continue
                 if zeros_from >= 0:
-                    self._report_hole(zeros_from, position + index - zeros_from)
+                    size_of_hole = position + index - zeros_from
+                    self.report.error(self.file.name, f"{size_of_hole} bytes are zero in the middle of the index", position=zeros_from)
                     zeros_from = -1
                 self.report.counts["index_entries"] += 1
                 yield position + index, self._form.unpack(entry)
@@ -79,12 +80,9 @@ class _Entries:
         if zeros_from >= 0 and not self._may_be_preallocated:
             self.report.error(self.file.name, f"{position - zeros_from} bytes at the end are zero", position=zeros_from)
 
-    def _report_hole(self, position: int, size: int) -> None:
-        self.report.error(self.file.name, f"{size} bytes are zero in the middle of the index", position=position)
-
 
 class IndexCheck:
-    """One index: `next_place` is what the next entry names, a byte or an offset of the log; NEVER behind the last entry."""
+    """One index. `next_place` is the byte or offset of the log that the next entry names, NEVER after the last entry."""
 
     def __init__(self, report: Report, entries: _Entries) -> None:
         self._report = report
@@ -96,17 +94,17 @@ class IndexCheck:
         self._advance()
 
     def _advance(self) -> None:
-        """Go on to the next entry that can be right."""
+        """Go on to the next entry that is not wrong in itself."""
         for at, fields in self._entries:
-            place = self._take(at, *fields)
+            place = self._checked_place(at, *fields)
             if place is not None:
                 self._at = at
                 self.next_place = place
                 return
         self.next_place = NEVER
 
-    def _take(self, at: int, *fields: int) -> int | None:
-        """What the entry at byte `at` names, None after telling that it cannot be right."""
+    def _checked_place(self, at: int, *fields: int) -> int | None:
+        """Return the place that the entry at byte `at` names; None if the entry was reported as wrong."""
         raise NotImplementedError
 
     def _refuse(self, at: int, entry: tuple[int, ...], before: tuple[int, ...], offset: int) -> None:
@@ -114,12 +112,12 @@ class IndexCheck:
         self._report.error(self._name, what, position=at, offset=offset)
 
     def drain(self) -> None:
-        """Take all entries for good."""
+        """Read all entries without comparing them with a log."""
         while self.next_place != NEVER:
             self._advance()
 
     def end(self, log_end: int) -> None:
-        """Report the entries that lead past the log, which ends at the byte or offset `log_end`."""
+        """Report the entries that point past the end of the log, which is the byte or offset `log_end`."""
         while self.next_place != NEVER:
             self._error(self._beyond(log_end))
             self._advance()
@@ -134,7 +132,8 @@ class IndexCheck:
 class OffsetIndexCheck(IndexCheck):
     """An offset index: entries ascend, and each names the last offset of the batch that starts at its position.
 
-    Up to 3.x an append of several batches made one entry with the last offset of them all, so a later batch's last offset is right too.
+    Up to 3.x an append of several batches made one entry with the last offset of them all. So the last offset of a later batch is right
+    too: with batches 0-4 at byte 0 and 5-9 at byte 300 from one append, the entry (9, 0) is right.
     """
 
     def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool) -> None:
@@ -144,7 +143,7 @@ class OffsetIndexCheck(IndexCheck):
         self._awaited_at = -1
         super().__init__(report, _Entries(report, file, OFFSET_ENTRY, may_be_preallocated=is_active))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         relative, position = fields
         offset = self._base_offset + relative
         if not offset_entry_ascends(self._before, (relative, position)):
@@ -154,8 +153,8 @@ class OffsetIndexCheck(IndexCheck):
         self._offset = offset
         return position
 
-    def meet(self, position: int, first_offset: int, last_offset: int | None) -> int:
-        """Take the batch at `position`, which the next entry names or has passed; gives the position of the next one to take.
+    def compare_batch(self, position: int, first_offset: int, last_offset: int | None) -> int:
+        """Compare the batch at `position` with the entries up to there; return the position of the next batch to compare.
 
         `last_offset` is None for a batch that is not to be trusted.
         """
@@ -173,7 +172,7 @@ class OffsetIndexCheck(IndexCheck):
         return position if self._awaited >= 0 else self.next_place
 
     def _await(self, last_offset: int) -> None:
-        """Take the last offset of a batch after one whose entry names a later offset."""
+        """Compare the last offset of a later batch with an entry whose own batch ends before the entry's offset."""
         if last_offset > self._awaited:
             self._report.error(self._name, "is not the last offset of a batch of the log", position=self._awaited_at, offset=self._awaited)
         if last_offset >= self._awaited:
@@ -191,8 +190,8 @@ class OffsetIndexCheck(IndexCheck):
 class TimeIndexCheck(IndexCheck):
     """A time index: entries ascend, and each names an offset of the batch with the largest timestamp up to there.
 
-    With `names_last` that has to be the batch's last: so it is in the metadata log, while some releases name the very record in the
-    logs of topics.
+    With `names_last` it has to be the batch's last offset. That holds for the metadata log; in the logs of topics some releases name the
+    very record with the largest timestamp.
     """
 
     def __init__(self, report: Report, file: OpenFile, base_offset: int, *, is_active: bool, names_last: bool) -> None:
@@ -203,7 +202,7 @@ class TimeIndexCheck(IndexCheck):
         self.forgives = False
         super().__init__(report, _Entries(report, file, TIME_ENTRY, may_be_preallocated=is_active))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         timestamp, relative = fields
         offset = self._base_offset + relative
         if relative < 0 or not time_entry_ascends(self._before, (timestamp, relative)):
@@ -214,8 +213,8 @@ class TimeIndexCheck(IndexCheck):
         self._offset = offset
         return offset
 
-    def meet(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
-        """Take the batch that the next entry's offset lies in, or that is past it; `max_before` is the largest timestamp before it."""
+    def compare_batch(self, first_offset: int, last_offset: int, max_timestamp: int, max_before: int) -> None:
+        """Compare a batch with the entries up to its last offset; `max_before` is the largest timestamp before it."""
         while self.next_place <= last_offset:
             if self.next_place < first_offset:
                 if not self.forgives:
@@ -239,7 +238,7 @@ class TransactionIndexCheck(IndexCheck):
         self.forgives = False
         super().__init__(report, _Entries(report, file, ABORTED_TRANSACTION, may_be_preallocated=False))
 
-    def _take(self, at: int, *fields: int) -> int | None:
+    def _checked_place(self, at: int, *fields: int) -> int | None:
         entry = AbortedTransaction._make(fields)
         last = entry.last_offset
         if entry.version != TRANSACTION_INDEX_VERSION:
@@ -253,8 +252,8 @@ class TransactionIndexCheck(IndexCheck):
         self._producer_id = entry.producer_id
         return last
 
-    def meet(self, batch: RecordBatch) -> None:
-        """Take a batch at or after the next entry's last offset."""
+    def compare_batch(self, batch: RecordBatch) -> None:
+        """Compare a batch with the entries up to its last offset."""
         header = batch.header
         while self.next_place <= header.last_offset:
             is_missed = self.forgives and self.next_place < header.base_offset

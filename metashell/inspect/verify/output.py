@@ -15,6 +15,7 @@ from metashell.inspect.verify.replicas import Digest
 from metashell.inspect.verify.start import StartVerdict, verdict_value
 from metashell.metadata.checks import REFUSALS, STRAYS, judge_node
 from metashell.metadata.checks.model import BAD
+from metashell.metadata.facts import log_directories
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 _OF_DISKS = "what the files say of each other"
 _NOUNS = ("directory", "file", "batch", "record", "index entry")
-"""Of the counts of a report, in its order."""
+"""The nouns of a report's counts, in the order of the counts."""
 _PLURALS = {"directory": "directories", "batch": "batches", "index entry": "index entries"}
 
 
 class ReportWriter(Protocol):
-    """Takes what a run says, in the order in which it is found."""
+    """Writes the results of a run as they come."""
 
     def finding(self, finding: Finding) -> None: ...
     def compared(self, common: CommonOffset) -> None: ...
@@ -39,7 +40,7 @@ class ReportWriter(Protocol):
 
 
 class TextWriter:
-    """One finding a line, and the counts at the end; notes only with `verbose`."""
+    """Writes one line for each finding, and the counts at the end. `info` is written only with `verbose`."""
 
     def __init__(self, display: Display, *, verbose: bool) -> None:
         self._display = display
@@ -55,7 +56,7 @@ class TextWriter:
         self._line(f"{verdict.path}: {verdict}")
 
     def compared(self, common: CommonOffset) -> None:
-        what = "the highest certain offset that all have" if common.is_certain else "the highest that all have; none is certain"
+        what = "the highest committed offset that all have" if common.is_certain else "the highest that all have; it may not be committed"
         self._line(f"compared at offset {common.offset}, {what}")
 
     def digest(self, digest: Digest) -> None:
@@ -81,7 +82,7 @@ class TextWriter:
 
 
 class JsonLinesWriter:
-    """One object a line, of kind `finding`, `digest`, `start` or `summary`."""
+    """Writes one JSON object a line, of kind `finding`, `digest`, `start` or `summary`."""
 
     def __init__(self, display: Display) -> None:
         self._display = display
@@ -109,9 +110,9 @@ class JsonLinesWriter:
 
 
 class JsonWriter:
-    """One value, `{"findings": [...], "digests": [...], "summary": {...}}`, whose findings are written as they come.
+    """Writes one JSON value, `{"findings": [...], "digests": [...], "summary": {...}}`; findings are written as they come.
 
-    With `has_starts` it has `"starts": [...]` in place of digests.
+    With `has_starts`, `"starts": [...]` stands in place of the digests.
     """
 
     def __init__(self, display: Display, *, has_starts: bool = False) -> None:
@@ -154,7 +155,7 @@ class JsonWriter:
 
 
 def finding_value(finding: Finding) -> dict[str, Any]:
-    """A finding's JSON; position and offset are null where there is none."""
+    """A finding as JSON; position and offset are null where there is none."""
     return {
         "kind": "finding",
         "file": finding.file,
@@ -167,7 +168,7 @@ def finding_value(finding: Finding) -> dict[str, Any]:
 
 
 def checks_value(verdict: Verdict, elsewhere: str) -> dict[str, Any]:
-    """How many checks ran, and which did not and why; `elsewhere` is what others call bad in the same metadata."""
+    """How many checks ran, and which did not and why; `elsewhere` names the bad checks of the cluster itself."""
     not_run = [{"check": one.check.id, "because": one.because} for one in verdict.not_run]
     return {
         "ran": verdict.ran,
@@ -208,7 +209,7 @@ _SHOWN_MAX: Final = FINDINGS_MAX
 
 
 def report_verdict(verdict: Verdict, report: Report) -> None:
-    """Report what checks found, causes first; what follows from another finding has no steps of its own."""
+    """Report the findings of checks, causes first. A finding that follows from another one has no next steps of its own."""
     for root, followers in verdict.causes():
         for finding in (root, *followers):
             for found in _findings(finding.check, finding.first(_SHOWN_MAX), is_root=finding is root):
@@ -227,9 +228,7 @@ def _findings(check: Check, found: list[Found], *, is_root: bool) -> Iterator[Fi
 
 
 def usable_paths(paths: Iterable[str], report: Report) -> list[str]:
-    """The paths that a server could start on; each other one is reported."""
-    from metashell.metadata.facts import log_directories
-
+    """The paths that a server could start on; every other path is reported."""
     usable = []
     for path in paths:
         if not os.path.exists(path):
@@ -244,7 +243,7 @@ def usable_paths(paths: Iterable[str], report: Report) -> list[str]:
 
 
 def report_starts(facts: Facts, writer: ReportWriter, report: Report) -> bool:
-    """Report on each node whose directories are known; True if a server would start on all of them and lose nothing. Errors: OSError."""
+    """Report for each known node whether a server would start; return True if all would, and lose nothing. Errors: OSError."""
     is_safe = True
     for number in dict.fromkeys(one.node for one in facts.directories):
         verdict = start_of(facts, number)
@@ -254,7 +253,7 @@ def report_starts(facts: Facts, writer: ReportWriter, report: Report) -> bool:
 
 
 def start_of(facts: Facts, number: int) -> StartVerdict:
-    """The start of one node on its directory with the metadata log, by what the checks find about all its directories. Errors: OSError."""
+    """The start of one node: the findings of the checks about its directories first, then its metadata log. Errors: OSError."""
     from metashell.inspect.verify.start.forecast import forecast
 
     directories = [one for one in facts.directories if one.node == number]

@@ -1,4 +1,4 @@
-"""The directory of one partition: its segments in order with their indexes, its checkpoints, and the small files beside them."""
+"""Checks the directory of one partition: segments in order, with their indexes, then checkpoints and small files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,17 @@ from metashell.disk.segment import missing_offsets, read_batches
 from metashell.inspect.verify import Report, VerifyOptions
 from metashell.inspect.verify.batches import RecordCheck
 from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.inspect.verify.small_files import check_epoch_cache, check_producer_snapshot, check_promises, check_topic_id, read_promises
+from metashell.inspect.verify.small_files import (
+    PRODUCER_SUFFIX,
+    check_epoch_cache,
+    check_producer_snapshot,
+    check_promises,
+    check_topic_id,
+    read_promises,
+)
 from metashell.inspect.verify.walk import CheckpointFacts, LogState, LogWalk, SegmentIndexes, check_checkpoint, kind_of_items
 
 INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
-PRODUCER_SUFFIX = ".snapshot"
 _STEM = re.compile(r"[0-9]{20}", re.ASCII)
 _NEEDED = (
     (LEADER_EPOCH_CHECKPOINT, "a server makes it anew of the log when it starts"),
@@ -43,9 +49,10 @@ _LEFT_OVER = re.compile(r".*\.(?:deleted|swap|cleaned|part|tmp)", re.DOTALL)
 
 
 class PartitionFacts(NamedTuple):
-    """What a partition's directory showed, for what lies above it: where its log starts and ends, -1 where it has none.
+    """The facts of a partition that are compared with other directories. Offsets are -1 where there is no log.
 
-    Of a metadata log `checkpoints` are the names of the whole ones, and `certain_to` is where the newest ends, 0 without one.
+    For a metadata log, `checkpoints` are the names of the whole ones, and `certain_to` is where the newest ends, 0 without one: everything
+    before it is committed.
     """
 
     topic: str
@@ -60,12 +67,12 @@ class PartitionFacts(NamedTuple):
 
 
 def partition_name(directory: str) -> tuple[str, int] | None:
-    """As `identity.partition_name`, of a path."""
+    """As `identity.partition_name`, for a path."""
     return identity.partition_name(os.path.basename(os.path.abspath(directory)))
 
 
 def kind_of_path(directory: str) -> LogKind | None:
-    """The log in a directory by the directory's name, None where that is no partition's; that of remote storage is checked as data."""
+    """The kind of log that a directory's name says, None if it is no partition's. The log of remote storage is checked as data."""
     name = partition_name(directory)
     if name is None:
         return None
@@ -74,11 +81,11 @@ def kind_of_path(directory: str) -> LogKind | None:
 
 
 def check_partition(path: str, report: Report, options: VerifyOptions, *, is_of_log_directory: bool = False) -> PartitionFacts:
-    """Check all that is in a partition's directory; in a log directory it also has to be complete, as a server leaves it.
+    """Check a partition's directory. In a log directory it must also have every file that a server leaves there.
 
     Errors: OSError where it cannot be listed.
     """
-    return _PartitionCheck(path, report, options, is_of_log_directory).run()
+    return _PartitionCheck(path, report, options, is_of_log_directory).check()
 
 
 class _PartitionCheck:
@@ -93,14 +100,14 @@ class _PartitionCheck:
         self.state = LogState()
         self.checkpoints: list[CheckpointFacts] = []
 
-    def run(self) -> PartitionFacts:
+    def check(self) -> PartitionFacts:
         self.report.counts["directories"] += 1
         with self.directory:
             listing = self.directory.list()
             self.names = set(os.listdir(self.path))
             if self.kind == "data":
                 self.kind = self._kind_of_data()
-            # A running node writes the log first: what is said now, it holds when it is read.
+            # Read before the log: a running node writes the log first, so the log will hold what these files say.
             promises = read_promises(self.path, self.names, is_metadata=self.kind == "metadata")
             self._check_checkpoints(listing)
             self._check_segments(listing)
@@ -124,7 +131,7 @@ class _PartitionCheck:
         )
 
     def _check_presence(self, listing: Listing) -> None:
-        """A server leaves at least one segment, and of the metadata log the small files that it cannot do without."""
+        """Check that there is a segment, and for the metadata log the small files that a server needs."""
         label = self.path
         if not listing.segments:
             if [entry.name for entry in listing.checkpoints] == [BOOTSTRAP_SNAPSHOT]:
@@ -141,13 +148,13 @@ class _PartitionCheck:
                 self.report.warn(os.path.join(label, name), f"is not there: {meaning}")
 
     def _kind_of_data(self) -> LogKind | None:
-        """What the log is in a directory that is named like a topic's: `backup-1` may be a copy of another."""
+        """The kind of a log by its content: a directory named like a topic's, such as `backup-1`, may be a copy of the metadata log."""
         if QUORUM_STATE in self.names:
             return "metadata"
         return "data" if PARTITION_METADATA in self.names else None
 
     def _end_offset(self) -> int:
-        """Where the log ends; a checkpoint may be all there is of it."""
+        """The end of the log; that of the newest checkpoint where there are no segments."""
         newest = max((facts.end_offset for facts in self.checkpoints if facts.is_whole), default=-1)
         return self.state.end_offset if self.state.end_offset >= 0 else newest
 
@@ -191,7 +198,7 @@ class _PartitionCheck:
         return RecordCheck(self.report, kind, deep=options.deep, max_decompressed=options.max_decompressed)
 
     def _begin_segment(self, entry: SegmentEntry, file: OpenFile) -> None:
-        """Hold a segment's name against what comes before it and what it begins with."""
+        """Compare a segment's name with the end of the log so far and with its own first batch."""
         state = self.state
         state.earlier_end = entry.base_offset if state.expected_offset is None else state.expected_offset
         if state.expected_offset is None:
@@ -216,10 +223,10 @@ class _PartitionCheck:
             indexes.transaction = TransactionIndexCheck(self.report, file)
         return indexes
 
-    # ---- between them
+    # ---- checkpoints and the log
 
     def _check_ends(self) -> None:
-        """Hold the log against the checkpoints: it has to say the same of the place where each ends."""
+        """Compare epoch and timestamp at the end of each checkpoint with those of the log at that offset."""
         if self.kind != "metadata" and not self.checkpoints:
             return
         for facts in self.checkpoints:
@@ -273,7 +280,7 @@ class _PartitionCheck:
         return _Files(self, name)
 
     def open(self, name: str) -> OpenFile | None:
-        """A listed file; one that a running node has removed meanwhile is None."""
+        """Open a listed file; None if a running node has removed it meanwhile."""
         self.report.counts["files"] += 1
         path = os.path.join(self.path, name)
         update_progress(f"verifying {path}")
@@ -287,7 +294,7 @@ class _PartitionCheck:
 
 
 class _Files:
-    """A file of a partition, None where it cannot be read, and others that are open as long as it is."""
+    """An open file of a partition, None if it cannot be read, and others that are closed with it."""
 
     def __init__(self, check: _PartitionCheck, name: str) -> None:
         self._check = check
@@ -310,7 +317,7 @@ class _Files:
 
 
 def is_partition(path: str) -> bool:
-    """Whether a directory is that of a partition: by its name and content, since folders of nodes may be named alike."""
+    """Whether a directory is that of a partition, by name and content: a folder of nodes may have such a name too (`node-1`)."""
     name = os.path.basename(os.path.abspath(path))
     if name == METADATA_DIRECTORY:
         return True

@@ -1,9 +1,15 @@
-"""Compares the metadata directories of one cluster: what is committed is the same everywhere, byte for byte.
+"""Compares the metadata directories of one cluster: committed batches are the same everywhere, byte for byte.
 
-Everything before the end of a whole checkpoint is committed. So up to the lower of two directories' newest such offsets, their batches are
-equal. Behind it a voter may hold records that another one never had; but two batches of one epoch at one offset come from one leader, and
-are equal wherever they lie. Checkpoints of one name may be written in different orders: they are the same if they make the same image. A
-digest of that image (`metadata.image.writer`) compares images of the same offset."""
+Everything before the end of a whole checkpoint is committed, so two directories are equal up to the lower of their newest checkpoints.
+After that offset a voter may hold records that another one never had. But two batches of one epoch at one offset come from one leader,
+and are equal wherever they lie.
+
+Worked case: node 1 has a checkpoint of 500 and node 2 one of 400. If they differ at offset 390, a committed record is wrong in one of
+them: an error. If they differ at 450, both in epoch 7, one is damaged: an error too. If node 1 has epoch 7 there and node 2 has epoch 6,
+node 2 may hold what an old leader never committed, and will cut it off: a note.
+
+Nodes may write a checkpoint's records in different orders. Two checkpoints of one name are equal if their images have one digest
+(`metadata.image.writer`)."""
 
 from __future__ import annotations
 
@@ -34,7 +40,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class MetadataPlace:
-    """A metadata directory that was checked; `certain_to` is where its newest whole checkpoint ends, 0 without one."""
+    """A metadata directory that was checked; everything before `certain_to`, the end of its newest whole checkpoint, is committed."""
 
     path: str
     cluster_id: str | None
@@ -57,7 +63,7 @@ def compare_replicas(places: list[MetadataPlace], report: Report) -> None:
 
 
 class _Place(NamedTuple):
-    """Where a batch lies, and what distinguishes it from another: the bytes that its checksum covers."""
+    """The place of a batch, and the bytes by which it is compared: those that its checksum covers."""
 
     file: str
     position: int
@@ -73,7 +79,7 @@ class _Place(NamedTuple):
 
 
 def _compare_logs(one: MetadataPlace, other: MetadataPlace, report: Report) -> None:
-    """Walk two logs side by side; the first place where they differ, and each further one."""
+    """Walk two logs side by side and report each place where they differ."""
     certain = min(one.certain_to, other.certain_to)
     left, right = _places(one.path), _places(other.path)
     a, b = next(left, None), next(right, None)
@@ -86,7 +92,7 @@ def _compare_logs(one: MetadataPlace, other: MetadataPlace, report: Report) -> N
             a, b = next(left, None), next(right, None)
             continue
         low, high = (a, b) if a.base_offset < b.base_offset else (b, a)
-        # The log of one may begin later; once both have begun, each has a batch wherever the other has.
+        # One log may begin later. Once both have begun, each has a batch wherever the other has one.
         if is_aligned and low.base_offset < certain:
             what = f"offsets {low.base_offset} to {low.last_offset} are a batch here, but not so in {os.path.dirname(high.file)}"
             report.error(low.file, what, position=low.position, offset=low.base_offset)
@@ -110,7 +116,7 @@ def _report_difference(a: _Place, b: _Place, certain: int, report: Report) -> No
 
 
 def _places(path: str) -> Iterator[_Place]:
-    """The good batches of a directory's log, in order. What cannot be read was reported when the directory was checked by itself."""
+    """The good batches of a directory's log, in order. Bad ones were reported when the directory was checked by itself."""
     with MetadataDirectory(path) as directory:
         for entry in directory.list().segments:
             try:
@@ -130,7 +136,7 @@ def _place(batch: RecordBatch) -> _Place:
 
 
 def _compare_checkpoints(one: str, other: str, report: Report) -> None:
-    """Equal bytes need no image."""
+    """Compare checkpoints of one name: by their bytes, and by their images only where the bytes differ."""
     try:
         if _hash(one) == _hash(other):
             return
@@ -152,27 +158,22 @@ def _hash(path: str) -> bytes:
 
 
 def _same_image(one: str, other: str) -> bool:
-    from metashell.metadata.image.writer import image_digest
-
     return image_digest(_checkpoint_image(one)) == image_digest(_checkpoint_image(other))
 
 
 def _same_voters(one: str, other: str) -> bool:
-    """Each node's format made its own records, with salts of its own, and a node that joins names no voters."""
+    """Whether two checkpoints 0-0 agree on voters. `format` makes each node's own, with its own salts; a joining node's has no voters."""
     voters = [image.voters for image in (_checkpoint_image(one), _checkpoint_image(other))]
     return None in voters or voters[0] == voters[1]
 
 
 def _checkpoint_image(path: str) -> MetadataImage:
-    from metashell.disk.source import open_source
-    from metashell.metadata.image import load_image
-
     with open_source(path) as source:
         return load_image(source)
 
 
 class Digest(NamedTuple):
-    """The digest of a path's image: all that lies before `end_offset`, which is how a checkpoint is named too."""
+    """The digest of a path's image of everything before `end_offset`: a checkpoint is named by that offset too."""
 
     file: str
     end_offset: int
@@ -185,7 +186,7 @@ class Digest(NamedTuple):
 
 
 def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
-    """The digest of the image at `path`; what could not be applied are findings.
+    """Return the digest of the image at `path`, and report the records that could not be applied.
 
     Errors: MetashellError where the path has no image at the wanted offset.
     """
@@ -193,7 +194,7 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
     _refuse_coordinator(path)
     image = _image_at(path, options)
     if line := newer_line(newer_parts(image)):
-        # Equal digests of images that lack records prove nothing.
+        # Two images that both lack records may have one digest, which would prove nothing: so this is an error.
         report.add(Finding(path, -1, -1, "error" if lacks_some(image) else "warning", line))
     for fault in damage_of(image):
         what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
@@ -207,7 +208,7 @@ def digest_of(path: str, report: Report, options: VerifyOptions) -> Digest:
 def without_metadata(paths: Sequence[str]) -> list[str]:
     """The log directories that hold no metadata because another path is the directory of the same node that does: `log.dirs` names both.
 
-    Source: metadata.log.dir of KafkaConfig. The metadata log of a node lies in one of its directories.
+    The metadata log of a node lies in only one of its directories. Source: metadata.log.dir of KafkaConfig.
     """
     nodes = {path: node for path in paths if path not in STREAM_NAMES and (node := _node_of(path)) is not None}
     having = {path for path in nodes if os.path.isdir(os.path.join(path, METADATA_DIRECTORY))}
@@ -224,15 +225,15 @@ def _node_of(path: str) -> tuple[str | None, int | None] | None:
 
 
 def common_offset_of(paths: Sequence[str]) -> CommonOffset | None:
-    """The offset at which the digests of all paths that can be read are compared; None where there is none."""
+    """The offset at which the digests of all readable paths are compared; None if no path can be read."""
     reaches = []
     for path in paths:
         with suppress(MetashellError, OSError):  # who makes its digest says why
-            reaches.append(_reach(path))
+            reaches.append(_offsets_with_image(path))
     return common_offset(reaches) if len(reaches) > 1 else None
 
 
-def _reach(path: str) -> OffsetsWithImage:
+def _offsets_with_image(path: str) -> OffsetsWithImage:
     if path in STREAM_NAMES:
         raise MetashellError(f"{path}: standard input is read once")
     _refuse_coordinator(path)
@@ -249,7 +250,7 @@ def _reach(path: str) -> OffsetsWithImage:
 
 
 def _refuse_coordinator(path: str) -> None:
-    """The log of a coordinator has no image, and each of its records would be reported as a fault of one."""
+    """Refuse a coordinator's log, which has no image: each of its records would be reported as a fault."""
     if path in STREAM_NAMES:
         return
     kind = kind_of_path(path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path)))
@@ -258,10 +259,10 @@ def _refuse_coordinator(path: str) -> None:
 
 
 def _image_at(path: str, options: VerifyOptions) -> MetadataImage:
-    """The image that a path has at the wanted offset.
+    """The image of a path at the wanted offset.
 
-    In a directory the log is replayed up to there from an earlier checkpoint, where that is possible: a checkpoint that ends just there
-    would only be compared with itself.
+    In a directory the log is replayed from an earlier checkpoint, if there is one: with the checkpoint that ends at this very offset,
+    the digest would say nothing about the log.
     """
     wanted = options.digest_offset
     found = find_metadata(path) if wanted is not None and path not in STREAM_NAMES and os.path.isdir(path) else None
@@ -277,7 +278,7 @@ def _image_at(path: str, options: VerifyOptions) -> MetadataImage:
 
 
 def compare_digests(digests: list[Digest], report: Report) -> None:
-    """Tell of digests that differ, at the same offset or not: those of different offsets cannot show that inputs agree."""
+    """Report digests that differ. Digests of different offsets are reported too: they cannot show that the inputs agree."""
     first: dict[int, Digest] = {}
     for digest in digests:
         other = first.setdefault(digest.end_offset, digest)

@@ -1,4 +1,4 @@
-"""A whole run: every path is checked, whatever is wrong with another, and the status says whether all is fine.
+"""A whole run of `metashell verify`. A fault in one path does not keep the others from being checked.
 
 A path is a log directory with its small files, a folder of log directories, or one file: a log or checkpoint by itself, an index against
 the log beside it, or a small file. Log directories with a metadata log of one cluster are compared with each other. `metadata.checks`
@@ -37,10 +37,9 @@ from metashell.disk.state_files import PartitionOffset
 from metashell.inspect.verify import Report, VerifyOptions
 from metashell.inspect.verify.batches import RecordCheck, UncheckedRecords
 from metashell.inspect.verify.indexes import OffsetIndexCheck, TimeIndexCheck, TransactionIndexCheck
-from metashell.inspect.verify.output import ReportWriter, make_writer
+from metashell.inspect.verify.output import ReportWriter, make_writer, report_starts, report_verdict, usable_paths
 from metashell.inspect.verify.partition import (
     INDEX_SUFFIXES,
-    PRODUCER_SUFFIX,
     PartitionFacts,
     check_partition,
     is_partition,
@@ -48,12 +47,21 @@ from metashell.inspect.verify.partition import (
     partition_directories,
     partition_name,
 )
-from metashell.inspect.verify.replicas import MetadataPlace, compare_replicas
+from metashell.inspect.verify.replicas import (
+    Digest,
+    MetadataPlace,
+    common_offset_of,
+    compare_digests,
+    compare_replicas,
+    digest_of,
+    without_metadata,
+)
 from metashell.inspect.verify.small_files import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     OFFSET_CHECKPOINTS,
+    PRODUCER_SUFFIX,
     check_epoch_cache,
     check_meta_properties,
     check_partition_offsets,
@@ -62,6 +70,8 @@ from metashell.inspect.verify.small_files import (
     check_topic_id,
 )
 from metashell.inspect.verify.walk import LogState, LogWalk, SegmentIndexes, check_checkpoint, check_checkpoint_batches, kind_of_items
+from metashell.metadata.checks import judge_disks, other_bad_checks
+from metashell.metadata.facts import gather_facts
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.model import Verdict
@@ -72,19 +82,17 @@ STATUS_FINDINGS = 1
 
 
 def run_verify(options: VerifyOptions, display: Display) -> int:
-    """Check all paths and print what was found; gives the exit status."""
+    """Check all paths, print the findings, and return the exit status."""
     writer = make_writer(options.output, display, verbose=options.verbose, has_starts=options.start_safe)
     report = Report(writer.finding)
     if options.start_safe:
         return _run_starts(options, writer, report)
-    census = Census()
+    checked = CheckedDirectories()
     for path in options.paths:
-        _check(path, report, options, census)
-    census.finish(report)
+        _check(path, report, options, checked)
+    checked.finish(report)
     judged = _judge(options, report)
     if options.digest:
-        from metashell.inspect.verify.replicas import Digest, common_offset_of, compare_digests, digest_of, without_metadata
-
         others = without_metadata(options.paths)
         for path in others:
             report.note(path, "no digest: the metadata of this node is in another of its directories")
@@ -107,17 +115,13 @@ def run_verify(options: VerifyOptions, display: Display) -> int:
     if judged is not None:
         writer.checks(*judged)
     writer.summary(report)
-    # Digests answer whether images are equal: a warning about a small file beside them does not change that.
+    # With --digest the question is whether images are equal, and a warning about a small file does not change the answer.
     is_fine = not report.by_severity["error"] if options.digest else report.is_fine
     return STATUS_FINE if is_fine else STATUS_FINDINGS
 
 
 def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None:
-    """What the directories of the run, and their node's others, say of each other, and what else is bad; None for mere files."""
-    from metashell.inspect.verify.output import report_verdict
-    from metashell.metadata.checks import judge_disks, other_bad_checks
-    from metashell.metadata.facts import gather_facts
-
+    """Return what the checks of disks find, and which other checks are bad; None if only files were named."""
     paths = [path for path in options.paths if path not in STREAM_NAMES and os.path.isdir(path)]
     facts = gather_facts(paths, [options.config] if options.config else (), max_decompressed=options.max_decompressed)
     if not facts.directories and not facts.configurations:
@@ -128,11 +132,7 @@ def _judge(options: VerifyOptions, report: Report) -> tuple[Verdict, str] | None
 
 
 def _run_starts(options: VerifyOptions, writer: ReportWriter, report: Report) -> int:
-    """Say for each node whether a server would start on its directories; status 0 if all would, and lose nothing."""
-    from metashell.inspect.verify.output import report_starts, report_verdict, usable_paths
-    from metashell.metadata.checks import judge_disks, other_bad_checks
-    from metashell.metadata.facts import gather_facts
-
+    """Report for each node whether a server would start on its directories; status 0 if all would, and lose nothing."""
     paths = usable_paths(options.paths, report)
     configs = [options.config] if options.config else []
     facts = gather_facts(paths, configs, release=_release(options), max_decompressed=options.max_decompressed)
@@ -149,12 +149,12 @@ def _release(options: VerifyOptions) -> Release:
     return next((release for release in RELEASES if release.name == options.release), NEWEST_RELEASE)
 
 
-def _check(path: str, report: Report, options: VerifyOptions, census: Census) -> None:
+def _check(path: str, report: Report, options: VerifyOptions, checked: CheckedDirectories) -> None:
     if path in STREAM_NAMES and options.digest:
         return  # A stream is read once, for its image.
     try:
         if path not in STREAM_NAMES and os.path.isdir(path):
-            check_directory(path, report, options, census)
+            check_directory(path, report, options, checked)
         else:
             check_file(path, report, options)
     except (MetashellError, OSError) as error:
@@ -170,23 +170,23 @@ _DEPTH_MAX = 8
 _MEANS = {HIGH_WATERMARKS: "high watermark", LOG_STARTS: "log start", CLEANER_OFFSETS: "cleaned up to"}
 
 
-def check_directory(path: str, report: Report, options: VerifyOptions, census: Census | None = None) -> None:
+def check_directory(path: str, report: Report, options: VerifyOptions, checked: CheckedDirectories | None = None) -> None:
     """Check a partition's directory, a log directory, or all that lie below a folder.
 
-    What several directories have to agree about is reported when the `census` is finished, which is here where none is given.
+    Differences between directories are reported by `checked.finish`, which is called here if none is given.
     Errors: UsageError where there is none of these; OSError.
     """
-    taken = Census() if census is None else census
-    _Tree(report, options, taken).check(path)
-    if census is None:
-        taken.finish(report)
+    checked_here = CheckedDirectories() if checked is None else checked
+    _Tree(report, options, checked_here).check(path)
+    if checked is None:
+        checked_here.finish(report)
 
 
 class _Tree:
-    def __init__(self, report: Report, options: VerifyOptions, census: Census) -> None:
+    def __init__(self, report: Report, options: VerifyOptions, checked: CheckedDirectories) -> None:
         self.report = report
         self.options = options
-        self.census = census
+        self.checked = checked
         self.topic_ids: dict[str, tuple[bytes, str]] = {}
 
     def check(self, path: str) -> None:
@@ -194,7 +194,7 @@ class _Tree:
             raise UsageError(f"{path}: neither a segment nor a checkpoint nor a log directory here", path)
 
     def _check_below(self, path: str, depth: int) -> bool:
-        """Check what `path` is or holds; whether that was anything."""
+        """Check a path and everything below it; return whether there was anything to check."""
         if os.path.exists(os.path.join(path, META_PROPERTIES)):
             self._check_log_directory(path)
             return True
@@ -212,7 +212,7 @@ class _Tree:
         return bool(found)
 
     def _is_something(self, place: str, depth: int) -> bool:
-        """As `_check_below`, of a folder that cannot be listed too: that is reported, and the others are checked."""
+        """As `_check_below`; a folder that cannot be listed is reported, and counts as something."""
         try:
             return self._check_below(place, depth - 1)
         except OSError as error:
@@ -220,7 +220,7 @@ class _Tree:
             return True
 
     def _folders_in(self, path: str) -> list[str]:
-        """The folders in a folder, in order. Links are not followed, since they may lead round in circles, and that is reported."""
+        """The folders in a folder, in order. A link is reported and not followed, since it may lead round in a circle."""
         below = []
         with os.scandir(path) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
@@ -233,13 +233,13 @@ class _Tree:
     # ---- one log directory
 
     def _check_log_directory(self, path: str) -> None:
-        if not self.census.is_new(path):
+        if not self.checked.is_new(path):
             return
         self.report.counts["directories"] += 1
         partitions: dict[tuple[str, int], PartitionFacts] = {}
         self.report.counts["files"] += os.path.exists(os.path.join(path, META_PROPERTIES))
         meta = _meta_in(path)
-        # A running node moves these on: what they say now, the logs hold when they are read.
+        # Read before the logs: a running node raises these offsets only after it has written the records.
         offsets = {
             place: check_partition_offsets(place, self.report)
             for place in (os.path.join(path, name) for name in OFFSET_CHECKPOINTS)
@@ -254,11 +254,11 @@ class _Tree:
             self._check_offsets(place, entries, partitions)
 
     def _partitions_in(self, path: str) -> list[str]:
-        """The directories of a log directory that a server loads: all that are named like partitions, empty ones too."""
+        """The directories that a server loads from a log directory: all that are named like partitions, even empty ones."""
         return [place for place in self._folders_in(path) if partition_name(place) is not None]
 
     def _check_partition(self, path: str, meta: MetaProperties | None, *, is_of_log_directory: bool) -> PartitionFacts | None:
-        if not self.census.is_new(path):
+        if not self.checked.is_new(path):
             return None
         try:
             facts = check_partition(path, self.report, self.options, is_of_log_directory=is_of_log_directory)
@@ -268,10 +268,10 @@ class _Tree:
         except OSError as error:
             self.report.error(path, error.strerror or str(error))
             return None
-        self._take(facts, path)
+        self._compare_topic_id(facts, path)
         if facts.is_metadata:
             cluster_id = None if meta is None else meta.cluster_id
-            self.census.metadata.append(MetadataPlace(path, cluster_id, facts.certain_to, facts.checkpoints))
+            self.checked.metadata.append(MetadataPlace(path, cluster_id, facts.certain_to, facts.checkpoints))
         return facts
 
     def _check_bootstrap(self, path: str) -> None:
@@ -285,8 +285,8 @@ class _Tree:
         except OSError as error:
             self.report.error(os.path.join(path, BOOTSTRAP_CHECKPOINT), error.strerror or str(error))
 
-    def _take(self, facts: PartitionFacts, path: str) -> None:
-        """Hold a partition's topic id against that of the topic's other partitions."""
+    def _compare_topic_id(self, facts: PartitionFacts, path: str) -> None:
+        """Compare a partition's topic id with that of the topic's other partitions."""
         if facts.topic_id is None or not facts.topic:
             return
         other_id, other = self.topic_ids.setdefault(facts.topic, (facts.topic_id, path))
@@ -295,7 +295,7 @@ class _Tree:
             self.report.error(path, what)
 
     def _check_offsets(self, path: str, entries: tuple[PartitionOffset, ...], partitions: dict[tuple[str, int], PartitionFacts]) -> None:
-        """Hold the offsets that a log directory's checkpoint names against the logs in it."""
+        """Compare the offsets in a log directory's checkpoint file with the logs."""
         means = _MEANS.get(os.path.basename(path), "recovery point")
         for entry in entries:
             facts = partitions.get((entry.topic, entry.partition))
@@ -307,7 +307,7 @@ class _Tree:
 
 
 def _meta_in(path: str) -> MetaProperties | None:
-    """The meta.properties of a log directory, None where it cannot be read, which the checks of disks report."""
+    """The meta.properties of a log directory; None where it cannot be read, which the checks of disks report."""
     place = os.path.join(path, META_PROPERTIES)
     with suppress(OSError, LogCorruptError):
         return read_meta_properties(place) if os.path.isfile(place) else None
@@ -315,14 +315,14 @@ def _meta_in(path: str) -> MetaProperties | None:
 
 
 @dataclass(slots=True)
-class Census:
-    """Takes log directories as they are met; `path` is looked at once, also where it is named twice."""
+class CheckedDirectories:
+    """Collects the log directories of a run, each once, to compare those of one cluster at the end."""
 
     metadata: list[MetadataPlace] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
     def is_new(self, path: str) -> bool:
-        """Whether a directory was not met before under any name."""
+        """Whether a directory was not checked before, under this name or another."""
         real = os.path.realpath(path)
         if real in self._seen:
             return False
@@ -342,7 +342,7 @@ SmallCheck = Callable[[str, Report], object]
 
 
 def check_file(path: str, report: Report, options: VerifyOptions) -> None:
-    """Check a file by what its name says it is, else by what it begins with. Errors: UsageError, OSError."""
+    """Check a file as the kind that its name says, else as the kind that its first bytes show. Errors: UsageError, OSError."""
     update_progress(f"verifying {path}")
     name = os.path.basename(path)
     small = _SMALL_FILES.get(name)
@@ -382,7 +382,7 @@ def _check_batches(path: str, report: Report, options: VerifyOptions) -> None:
 
 
 def _check_index(path: str, report: Report) -> None:
-    """Check an index; without the log that it is of, only by itself."""
+    """Check an index against its log; by itself if the log is not there."""
     report.counts["files"] += 1
     stem, suffix = os.path.splitext(path)
     name = os.path.basename(stem)

@@ -1,11 +1,11 @@
-"""The small files beside a log: each must be readable and agree with the log, and the log must reach the end that they name.
+"""Checks the small files beside a log: each must be readable and agree with the log, and the log must reach the offsets that they name.
 
-- leader-epoch-checkpoint: each entry is an epoch and the offset at which it starts. An epoch without records has an entry too. Entries
-  that end before the log starts are dropped, and the first that is left starts where the log does. An entry is written when a leader
-  begins, with the log's end then, or when a follower has the first batch of the epoch.
-- quorum-state names the newest epoch that the node knows; the log may have nothing of it yet.
-- A producer snapshot is kept for an offset that the log had reached.
-- Our own controllers also keep how far the log was durable, and what they know to have lost.
+- leader-epoch-checkpoint: each entry is an epoch and the offset at which it starts. A leader writes its entry when it is elected, with
+  the log's end at that time; a follower writes it with the first batch of the epoch. So an epoch without records can have an entry.
+  Entries that end before the log starts are dropped, and the first one left starts where the log does.
+- quorum-state names the newest epoch that the node knows. The log may have no record of it yet.
+- A producer snapshot is named by an offset that the log had reached.
+- Our own controllers also record how far the log was durable, and what they know to have lost.
 
 Source: LeaderEpochFileCache, ProducerStateManager."""
 
@@ -45,17 +45,17 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 T = TypeVar("T")
 
 _PRODUCERS_SIZE_MAX = 1 << 28
-"""Room for five million producers; what is larger is read as cut off."""
+"""Room for five million producers; a larger file counts as cut off."""
 OFFSET_CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_OFFSETS)
 
 
 def read_small(path: str, report: Report, read: Callable[[str], T]) -> T | None:
-    """What `read` makes of a small file; None where it cannot be read or does not parse, which is reported.
+    """Read a small file with `read`; None if it cannot be read or does not parse, which is reported.
 
     The error's offset is a byte of the file.
     """
     report.counts["files"] += 1
-    if os.path.exists(path) and not os.path.isfile(path):  # nobody may ever write to a pipe
+    if os.path.exists(path) and not os.path.isfile(path):  # Opening a pipe would wait until somebody writes to it.
         report.error(path, "is not a regular file")
         return None
     try:
@@ -68,7 +68,7 @@ def read_small(path: str, report: Report, read: Callable[[str], T]) -> T | None:
 
 
 def check_producer_snapshot(path: str, report: Report) -> None:
-    """Check a producer state snapshot: its checksum, its size, and that nothing in it is past the offset that names it."""
+    """Check a producer snapshot: its checksum, its size, and that no offset in it is past the offset of its name."""
     data = read_small(path, report, _read_producers)
     if data is None:
         return
@@ -111,7 +111,7 @@ def _check_producers(path: str, data: bytes, count: int, report: Report) -> None
 
 
 def check_quorum_state(path: str, report: Report) -> None:
-    """Check that a quorum-state can be read and be meant; the checks of disks hold it against the log."""
+    """Check that a quorum-state can be read and that its fields fit each other. The checks of disks compare it with the log."""
     state = read_small(path, report, read_quorum_state)
     if state is None:
         return
@@ -120,7 +120,7 @@ def check_quorum_state(path: str, report: Report) -> None:
 
 
 def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | None:
-    """The topic id in a partition.metadata, None where there is none to be read."""
+    """Return the topic id in a partition.metadata, None if it cannot be read."""
     topic_id = read_small(path, report, read_topic_id)
     if is_metadata and topic_id is not None and topic_id != METADATA_TOPIC_ID:
         report.error(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log, {uuid_text(METADATA_TOPIC_ID)}")
@@ -128,14 +128,14 @@ def check_topic_id(path: str, report: Report, *, is_metadata: bool) -> bytes | N
 
 
 def check_meta_properties(path: str, report: Report) -> None:
-    """Check that a meta.properties, named by itself, says whose directory it is; see `metashell.metadata.checks` for those of directories."""
+    """Check that a meta.properties that was named by itself has a cluster and a node. `metadata.checks` judges those of directories."""
     meta = read_small(path, report, read_meta_properties)
     if meta is not None and None in (meta.cluster_id, meta.node_id):
         report.error(path, "does not say of which cluster and node it is")
 
 
 def check_partition_offsets(path: str, report: Report) -> tuple[PartitionOffset, ...]:
-    """The entries of an offset checkpoint, none where it cannot be read; each partition may be there once."""
+    """Check an offset checkpoint, in which a partition stands once; return its entries, none if it cannot be read."""
     entries = read_small(path, report, read_partition_offsets) or ()
     seen: set[tuple[str, int]] = set()
     for entry in entries:
@@ -168,9 +168,9 @@ def _check_order(path: str, entries: tuple[EpochEntry, ...], report: Report) -> 
 
 
 class _Run(NamedTuple):
-    """The batches of one epoch in the log: all lie in [first_offset, end_offset), and it can have begun at `start_min`.
+    """One epoch in the log: its batches lie in [first_offset, end_offset), and it began between `start_min` and `first_offset`.
 
-    Compaction takes batches away, so in the log of a topic an epoch can have begun before its first batch.
+    The two differ in the log of a topic, since compaction can have removed the first batches of the epoch.
     """
 
     epoch: int
@@ -186,7 +186,7 @@ def _runs(state: LogState, end_offset: int) -> Iterator[_Run]:
 
 
 def _check_run(path: str, entries: tuple[EpochEntry, ...], run: _Run, report: Report) -> None:
-    """Hold one epoch of the log against its entry. The log may have records below its start offset, where the first entry begins."""
+    """Compare one epoch of the log with its entry. The log may have records below its start offset, where the first entry begins."""
     log_start = entries[0].start_offset if entries else -1
     if log_start >= run.end_offset:
         return
@@ -199,11 +199,11 @@ def _check_run(path: str, entries: tuple[EpochEntry, ...], run: _Run, report: Re
         report.error(path, what, offset=run.first_offset)
 
 
-_PRODUCER_SUFFIX = ".snapshot"
+PRODUCER_SUFFIX = ".snapshot"
 
 
 class Promises(NamedTuple):
-    """What was said before the log was read; what cannot be read is reported when the file itself is checked."""
+    """Offsets and epochs that the small files named before the log was read. Unreadable files are reported when they are checked."""
 
     path: str
     entries: tuple[EpochEntry, ...]
@@ -224,13 +224,13 @@ def read_promises(path: str, names: set[str], *, is_metadata: bool) -> Promises:
     with suppress(OSError, LogCorruptError):
         if is_metadata and os.path.isfile(quorum):
             election = read_quorum_state(quorum)
-    stems = [name.removesuffix(_PRODUCER_SUFFIX) for name in names if name.endswith(_PRODUCER_SUFFIX)]
+    stems = [name.removesuffix(PRODUCER_SUFFIX) for name in names if name.endswith(PRODUCER_SUFFIX)]
     producers = sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isascii() and stem.isdigit())
     return Promises(path, entries, election, tuple(producers), is_metadata, read_recovery_point(path) if is_metadata else None)
 
 
 def check_promises(promises: Promises, state: LogState, end_offset: int, report: Report) -> None:
-    """Hold them against the log, which ends at `end_offset`: -1 where there is none, not even a checkpoint."""
+    """Compare the promises with the log, which ends at `end_offset`: -1 if there is no log and no checkpoint."""
     if promises.is_metadata:
         _check_note(promises.path, report)
     if not state.is_certain:
@@ -245,30 +245,30 @@ def check_promises(promises: Promises, state: LogState, end_offset: int, report:
             what = f"epoch {entry.epoch} starts at offset {entry.start_offset}, past the log's end, {end}: what lay between is lost"
             report.error(cache, what, offset=entry.start_offset)
         elif promises.is_metadata and entry.start_offset == end and newest is not None and entry.epoch > newest:
-            # Of a user's topic an epoch may well have no record.
+            # In a user's topic an epoch without records is common.
             what = f"epoch {entry.epoch} has no record: it ended before its first was written, or what was written is lost"
             report.warn(cache, what, offset=entry.start_offset)
     for offset in promises.producers:
         if offset > end and state.first_offset is not None:
-            place = os.path.join(promises.path, f"{offset:020d}{_PRODUCER_SUFFIX}")
+            place = os.path.join(promises.path, f"{offset:020d}{PRODUCER_SUFFIX}")
             report.error(place, f"was written when the log had reached offset {offset}, but it ends at {end}", offset=offset)
     if promises.election is not None and newest is not None:
         _check_election(promises, promises.election, newest, report)
 
 
 def _check_election(promises: Promises, election: QuorumState, newest: int, report: Report) -> None:
-    """A leader's first record follows its election at once; who stops before that, or before it was fetched, has none."""
+    """Warn if the elected leader has no record. It writes one at once, but may have stopped before that, or before it was fetched."""
     if election.leader_id == NO_NODE or election.leader_epoch <= newest:
         return
     if any(entry.epoch == election.leader_epoch for entry in promises.entries):
-        return  # reported for the entry
+        return  # The missing record of that epoch was reported with its entry.
     place = os.path.join(promises.path, QUORUM_STATE)
     what = f"node {election.leader_id} leads epoch {election.leader_epoch}, of which the log has nothing: its last epoch is {newest}"
     report.warn(place, what)
 
 
 def _check_recovery_point(promises: Promises, durable_to: DurableTo, end: int, report: Report) -> None:
-    """Kafka may have cut the log since at the word of a later leader, without knowing this file."""
+    """Only a warning after a later epoch: Kafka, which does not know this file, may have truncated the log for a later leader."""
     if durable_to.offset <= end:
         return
     what = f"all before offset {durable_to.offset} was on disk, but the log ends at {end}"

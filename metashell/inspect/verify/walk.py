@@ -1,6 +1,6 @@
-"""The walk over the batches of a log: their order, each batch by itself, and the indexes beside it. Also the checkpoint.
+"""Walks the batches of a log or checkpoint: their order, each batch by itself, and the indexes of a segment.
 
-A checkpoint has a header and a footer, batches that count from 0 in one epoch, and records like those of the log."""
+A checkpoint has a header and a footer; its batches count from 0 and have one epoch; its records are like those of the log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from metashell.inspect.verify.indexes import NEVER, OffsetIndexCheck, TimeIndexC
 
 @dataclass(slots=True)
 class SegmentIndexes:
-    """The checks of a segment's indexes, as far as it has them."""
+    """The checks of a segment's indexes, None for those that it does not have."""
 
     offset: OffsetIndexCheck | None = None
     time: TimeIndexCheck | None = None
@@ -36,27 +36,27 @@ class SegmentIndexes:
 
     @property
     def next_offset(self) -> int:
-        """The offset from which on a batch is of interest to the time index or the transaction index."""
+        """The first offset that the time index or the transaction index names next."""
         next_time = NEVER if self.time is None else self.time.next_place
         return next_time if self.transaction is None else min(next_time, self.transaction.next_place)
 
     def forgive(self, position: int, offset: int) -> None:
-        """A bad batch begins at `position`: entries may name that, and offsets up to the next good batch."""
+        """Accept entries that name a bad batch at `position`, or offsets up to the next good batch."""
         if self.offset is not None:
-            self.offset.meet(position, offset, None)
+            self.offset.compare_batch(position, offset, None)
         if self.time is not None:
             self.time.forgives = True
         if self.transaction is not None:
             self.transaction.forgives = True
 
     def drain(self) -> None:
-        """Read on to the end of each index, where there is no log to compare it with."""
+        """Read each index to its end, where there is no log to compare it with."""
         for index in (self.offset, self.time, self.transaction):
             if index is not None:
                 index.drain()
 
     def end(self, log_size: int, log_end_offset: int) -> None:
-        """The log is over: what entries are left lead nowhere."""
+        """Report the entries that are left after the end of the log."""
         if self.offset is not None:
             self.offset.end(log_size)
         if self.time is not None:
@@ -70,11 +70,11 @@ NO_INDEXES = SegmentIndexes()
 
 @dataclass(slots=True)
 class LogState:
-    """Where a walk is: what the next batch has to be, and what was seen.
+    """The state of a walk: the offset and epoch that the next batch must have, and what was read so far.
 
-    `epochs` are the leader epochs and the first offset of each, `epoch_start_mins` where each can have begun at the earliest;
-    `watched` are offsets whose batches are of interest (a checkpoint ends after one), `seen` what was found there: leader epoch
-    and largest timestamp. The batches of earlier segments end at `earlier_end`; those of this one are expected from `segment_start`.
+    `epochs` are the leader epochs and the first offset of each, `epoch_start_mins` the earliest offset at which each can have begun.
+    `watched` are the last offsets of checkpoints, in descending order; `seen` has the leader epoch and largest timestamp found there. The
+    batches of earlier segments end at `earlier_end`; this segment should begin at `segment_start`.
     """
 
     expected_offset: int | None = None
@@ -107,12 +107,12 @@ class LogWalk:
     ) -> None:
         """Check the batches of one segment.
 
-        A torn or zero tail of the `active` one (the file that they are read from) is how it ends when a node stops.
+        `active` is their file if it is the log's last: a torn or zero-filled tail of that one is normal after a node stops.
         """
         state = self.state
         check = self.records.check
         counts = self.report.counts
-        # Entries above are looked at only when the walk has come to where they point.
+        # This loop runs once a batch, so it compares two numbers and calls the indexes only where an entry points.
         next_position, next_offset = indexes.next_position, indexes.next_offset
         watched = state.watched[-1] if state.watched else NEVER
         max_timestamp = -1
@@ -135,7 +135,7 @@ class LogWalk:
             record_count += check(item)
             if item.position >= next_position:
                 assert indexes.offset is not None
-                next_position = indexes.offset.meet(item.position, first, last)
+                next_position = indexes.offset.compare_batch(item.position, first, last)
             if last >= next_offset:
                 self._meet_offset(item, indexes, max_timestamp)
                 next_offset = indexes.next_offset
@@ -152,12 +152,12 @@ class LogWalk:
     def _meet_offset(self, batch: RecordBatch, indexes: SegmentIndexes, max_timestamp: int) -> None:
         header = batch.header
         if indexes.time is not None and header.last_offset >= indexes.time.next_place:
-            indexes.time.meet(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
+            indexes.time.compare_batch(header.base_offset, header.last_offset, header.max_timestamp, max_timestamp)
         if indexes.transaction is not None and header.last_offset >= indexes.transaction.next_place:
-            indexes.transaction.meet(batch)
+            indexes.transaction.compare_batch(batch)
 
     def _note_watched(self, batch: RecordBatch) -> int:
-        """Note what the batch says of the watched offsets in it; gives the next one. `watched` descends."""
+        """Note epoch and timestamp for the watched offsets in a batch; return the next watched offset."""
         state = self.state
         header = batch.header
         while state.watched and state.watched[-1] <= header.last_offset:
@@ -167,7 +167,7 @@ class LogWalk:
         return state.watched[-1] if state.watched else NEVER
 
     def _follow(self, batch: RecordBatch) -> None:
-        """Judge a batch that does not simply go on where the one before it ended, in its epoch."""
+        """Check a batch that does not simply follow the one before it in the same epoch."""
         state = self.state
         header = batch.header
         fault = OrderCheck(state.expected_offset, state.epoch, may_skip=not self.records.is_metadata).check(batch)
@@ -191,7 +191,7 @@ class LogWalk:
             state.epoch_start_mins.append(self._start_min(header.base_offset, is_metadata_log))
 
     def _start_min(self, first_offset: int, is_metadata_log: bool) -> int:
-        """The lowest offset at which the epoch that has its first batch there can have begun."""
+        """The lowest offset at which an epoch can have begun whose first batch is at `first_offset`."""
         state = self.state
         if len(state.epochs) == 1:
             return 0
@@ -201,7 +201,7 @@ class LogWalk:
         return min(state.earlier_end if is_first_of_segment else state.expected_offset, first_offset)
 
     def _take_fault(self, fault: BatchFault, indexes: SegmentIndexes, active: OpenFile | None) -> None:
-        """Report a bad place. What the indexes say of it cannot be judged."""
+        """Report a bad batch. Index entries that point into it cannot be checked."""
         state = self.state
         offset = -1 if fault.offset is None else fault.offset
         self._is_cut_short = isinstance(fault, Tail)
@@ -211,19 +211,19 @@ class LogWalk:
         self.report.error(fault.file, fault.reason, position=fault.position, offset=offset)
         state.is_certain = False
         if fault.batch is not None:
-            # After a batch that is itself at fault, anything may follow.
+            # Offset and epoch of a bad batch are not to be trusted, so the next one is not compared with them.
             state.expected_offset = state.epoch = None
             indexes.forgive(fault.position, offset)
 
 
 def kind_of_items(items: Iterator[RecordBatch | BatchFault]) -> tuple[LogKind, Iterator[RecordBatch | BatchFault]]:
-    """Whether a log of an unknown name is that of metadata, by its first batches, and all of its batches; any other is checked as data."""
+    """Return the kind of a log by its first batches, and an iterator over all batches. Any but the metadata log counts as data."""
     content, again = content_of(items)
     return METADATA if content.kind == METADATA else DATA, again
 
 
 class CheckpointFacts(NamedTuple):
-    """What a checkpoint says of the log: where in it it ends, and the timestamp there, None without a header."""
+    """The offset, epoch and timestamp at which a checkpoint ends; the timestamp is None without a header."""
 
     file: str
     end_offset: int
@@ -240,7 +240,7 @@ def check_checkpoint(file: OpenFile, name: str, report: Report, options: VerifyO
 def check_checkpoint_batches(
     items: Iterator[RecordBatch | BatchFault], label: str, name: str, report: Report, options: VerifyOptions
 ) -> CheckpointFacts:
-    """The same for what is read of one."""
+    """As `check_checkpoint`, for batches that were read already."""
     records = RecordCheck(report, "checkpoint", deep=options.deep, max_decompressed=options.max_decompressed)
     parsed = parse_name(os.path.basename(name))
     snapshot_id = None if parsed is None else parsed.snapshot_id

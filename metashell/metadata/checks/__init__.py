@@ -77,7 +77,10 @@ def judge(facts: Facts, ids: Collection[str] | None = None) -> Verdict:
     return Verdict(tuple(findings), ran, tuple(not_run))
 
 
-_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "quorum_state", "strays", "migration"})
+# ---- checks of disks
+
+
+_DISK_SUBJECTS: Final = frozenset({"identity", "configuration", "checkpoints", "quorum_state", "strays", "migration"})
 REFUSALS: Final = frozenset(
     {
         "lost_metadata",
@@ -100,22 +103,22 @@ STRAYS: Final = frozenset({"stray_topic_id", "no_topic_id", "unknown_topic"})
 @cache
 def disk_checks() -> frozenset[str]:
     """The ids of all checks of disks."""
-    return frozenset(one.id for one in all_checks() if one.subject in _SUBJECTS)
+    return frozenset(one.id for one in all_checks() if one.subject in _DISK_SUBJECTS)
 
 
 def judge_disks(facts: Facts) -> Verdict:
-    """What the files of all nodes say of each other."""
+    """Judge the files of all nodes, each against the others."""
     return judge(facts, disk_checks())
 
 
 def other_bad_checks(facts: Facts) -> str:
-    """What other checks call bad in the same metadata, `fenced 1, leaderless 2`, causes only; empty for nothing."""
+    """The bad findings of all other checks on the same metadata, `fenced 1, leaderless 2`, causes only; empty for none."""
     verdict = judge(facts, frozenset(one.id for one in all_checks()) - disk_checks())
     return ", ".join(f"{root.check.id} {root.count}" for root, _ in verdict.causes() if root.check.severity == BAD)
 
 
 def judge_node(facts: Facts, node: int) -> Verdict:
-    """The same of one node by itself, as its server sees it when it starts."""
+    """Judge the files of one node by itself, as its server sees them when it starts."""
     directories = tuple(one for one in facts.directories if one.node == node)
     configurations = tuple(one for one in facts.configurations if one.node == node)
     return judge(replace(facts, directories=directories, configurations=configurations), disk_checks())

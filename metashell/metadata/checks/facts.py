@@ -1,7 +1,7 @@
 """The facts that checks are given. `metadata.facts` gathers them from disks, the cli from servers.
 
-Everything here is plain data, or a function of it. A fact that could not be had is the reason why, as text; no check takes that for a
-value."""
+Everything here is plain data, or a function of it. Instead of a fact that could not be read stands the reason as text, which no check
+takes for a value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MISSING: Final = {
 
 
 class Identity(NamedTuple):
-    """A meta.properties that could be read; each is None where the file does not say it."""
+    """A meta.properties that could be read; a field is None if the file lacks it."""
 
     version: int
     cluster_id: str | None
@@ -54,7 +54,7 @@ class Identity(NamedTuple):
 
 
 class QuorumNote(NamedTuple):
-    """A quorum-state: -1 is nobody."""
+    """The content of quorum-state; -1 means nobody."""
 
     epoch: int
     leader_id: int
@@ -64,7 +64,7 @@ class QuorumNote(NamedTuple):
 
 
 class LogEvent(NamedTuple):
-    """A record of the metadata log that is rare: everything but topics' and partitions' own. `record` is the decoded body.
+    """A rare record of the metadata log: of any type but those of topics and partitions. `record` is the decoded body.
 
     Units: Unix ms.
     """
@@ -77,10 +77,10 @@ class LogEvent(NamedTuple):
 
 
 class ReplacedDisk(NamedTuple):
-    """A broker that registered without log directories that it had, and with new ones. Units: Unix ms.
+    """A broker that registered again without some of its log directories and with new ones. Units: Unix ms.
 
-    Shape: `offset` is that of the registration; `alone` are the partitions (topic id, id) of which its replica in such a directory was
-    the only one in sync just before: nobody else has all that they held.
+    Shape: `offset` is that of the registration, `gone` are the directories that it no longer has. `alone` are the partitions (topic id,
+    id) whose only in-sync replica was in one of these directories just before: no other replica has all of their records.
     """
 
     broker: int
@@ -91,7 +91,7 @@ class ReplacedDisk(NamedTuple):
 
 
 class CheckpointFacts(NamedTuple):
-    """A snapshot file; `trouble` says why it is not whole, empty where it is."""
+    """A snapshot file; `trouble` says why it is not whole and is empty if it is."""
 
     name: str
     offset: int
@@ -101,7 +101,7 @@ class CheckpointFacts(NamedTuple):
 
 
 class TopicNote(NamedTuple):
-    """What the log says of one topic id: its name, where it was created (-1 where only a checkpoint has it) and removed. Units: Unix ms."""
+    """The log's records of one topic id: its name, where it was created (-1 if only a checkpoint has it) and removed. Units: Unix ms."""
 
     name: str
     offset: int = -1
@@ -114,10 +114,10 @@ class TopicNote(NamedTuple):
 class MetadataLog:
     """The metadata log of one directory: where it begins and ends, who led, and the small files beside it.
 
-    Shape: `start_offset` is that of the first segment, `end_offset` exclusive; both 0 where there is none. `image` is None where it could
-    not be made, which `trouble` explains. `quorum_note` and `epochs` are None where the file is missing, a reason where it cannot be read.
+    Shape: `start_offset` is that of the first segment, `end_offset` exclusive; both are 0 without a segment. `image` is None if it could
+    not be made, and `trouble` says why. `quorum_note` and `epochs` are None if the file is missing, and the reason if it cannot be read.
     `last_leader` is (id, epoch) of the last LeaderChange. `voter_sets` are those that the log (not a checkpoint) names, each with
-    offset and time. `topics` has the topics of which a directory lies on the same node, by id, and others of their names. Units: Unix ms.
+    offset and time. `topics` are those with a directory on the same node, by id, and other topics of the same names. Units: Unix ms.
     """
 
     path: str
@@ -137,7 +137,7 @@ class MetadataLog:
 
 
 class PartitionDirectory(NamedTuple):
-    """A directory of a partition in a log directory; `topic_id` is None without partition.metadata, a reason where that cannot be read.
+    """A directory of a partition; `topic_id` is None without partition.metadata, and the reason if that cannot be read.
 
     Shape: `suffix` is empty, or `stray`, `delete` or `future` as Kafka renames such directories.
     """
@@ -153,9 +153,9 @@ class PartitionDirectory(NamedTuple):
 class LogDirectory:
     """One log directory of a node as it lies on a disk.
 
-    Shape: `identity` is None where there is no meta.properties (an empty or missing directory), a reason where it cannot be read;
-    `state` is `present`, `missing` or `not_a_directory`. `node` groups the directories of one node: a number the gatherer gives them.
-    With `is_alone` only its metadata log was named and nothing else of it was looked at.
+    Shape: `identity` is None without a meta.properties (an empty or missing directory), and the reason if that cannot be read; `state` is
+    `present`, `missing` or `not_a_directory`. Directories of one node have the same number `node`, given by the gatherer. With
+    `is_alone` only its metadata log was named, and nothing else in it was read.
     """
 
     path: str
@@ -174,7 +174,7 @@ class LogDirectory:
 
 
 class Listener(NamedTuple):
-    """A listener or an advertised one; `host` is empty where it is left out."""
+    """A listener or an advertised one; `host` is empty if the setting leaves it out."""
 
     name: str
     host: str
@@ -184,7 +184,7 @@ class Listener(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A server.properties. `trouble` is what Kafka refuses it for; then the rest is what could be read of it.
+    """A server.properties. `trouble` is the reason why Kafka refuses it; then the other fields are what could be read of it.
 
     Shape: `voters` are those of controller.quorum.voters as (id, host, port), `metadata_directory` one of `log_directories`. `node` is the
     number of the directories of the same node.
@@ -209,13 +209,13 @@ class Configuration:
 
 
 class Probe(NamedTuple):
-    """What one address answered within its time.
+    """The answer of one address within its time limit.
 
-    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` or `controller` (the other's port), `tls` (one asked in
-    plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a broker that gets no
-    answer of a controller); `words` say it for people.
-    `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node takes
-    for true, None where it does not say (the empty fields of a refusal are no data). `id` and `cluster_id` are what it says of itself.
+    Shape: `outcome` is `answers`, `refused`, `unresolved`, `silent`, `broker` or `controller` (the other kind's port), `tls` (it wants
+    TLS and was asked in plain text), `plain` (the reverse), `no_kafka`, `wrong_cluster`, `not_loaded`, `forbidden`, or `no_controller` (a
+    broker that gets no answer from a controller); `words` say the same to people.
+    `voter_id` is the voter that the address belongs to, None for one that was only typed. `leader_id` and `epoch` are what the node
+    believes, None if it does not say (the empty fields of a refusal are no data). `id` and `cluster_id` are the node's own.
     """
 
     address: str
@@ -231,7 +231,7 @@ class Probe(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """A voter or observer as the leader sees it. Units: Unix ms, None where the leader does not know."""
+    """A voter or observer as the leader sees it. Units: Unix ms, None if the leader does not know."""
 
     id: int
     directory_id: bytes | None
@@ -243,10 +243,10 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumAnswers:
-    """What a live quorum said: the leader's description where one answered, and the probes of each address.
+    """The answers of a live quorum: the leader's description if a leader answered, and the probe of each address.
 
-    `leader_id` is None where nobody leads, as far as the survivors say; `trouble` is why nobody could be asked. `lag_after_ms` is how long
-    a replica may lag; `fetched` are the replicas that fetched between two looks, None where there was one look only.
+    `leader_id` is None if nobody leads, as far as the answering nodes know; `trouble` says why nobody could be asked. `lag_after_ms` is how
+    long a replica may lag; `fetched` are the replicas that fetched between two looks, None after one look.
     """
 
     leader_id: int | None = None
@@ -262,7 +262,7 @@ class QuorumAnswers:
 
 
 class BrokerDirectory(NamedTuple):
-    """A log directory as its broker tells; bytes are None where it does not say."""
+    """A log directory as its broker describes it; sizes are None if the broker does not report them."""
 
     path: str
     error: str
@@ -285,7 +285,7 @@ class HangingTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAnswers:
-    """What one registered broker answered; `probe` says whether it did. What it did not tell is None."""
+    """The answers of one registered broker; `probe` says whether it answered. A field that it did not answer is None."""
 
     id: int
     probe: Probe
@@ -301,9 +301,9 @@ class BrokerAnswers:
 class Facts:
     """All that is known of one cluster. `health` holds the newest image and judges its partitions.
 
-    Shape: `holes` are what the asker could not see and why (`topics: no right DESCRIBE`): counts are then at least what was seen. `now_ms`
-    is the time to compare with: of files that of the newest record, of live answers that of the leader. `told` are the checks for which
-    the image is whole enough, None for all: brokers tell of partitions and of one another, and of nothing else that is in it.
+    Shape: `holes` are what could not be read and why (`topics: no right DESCRIBE`); counts are then lower bounds. `now_ms` is the time to
+    compare with: for files the time of the newest record, for live answers the leader's clock. `told` are the checks that the image is
+    complete enough for, None for all: an image made of brokers' answers has partitions and brokers, and nothing else.
     """
 
     health: Health | None = None
@@ -332,7 +332,7 @@ class Facts:
         return [directory.metadata for directory in self.directories if directory.metadata is not None]
 
     def lacks(self, need: str) -> str:
-        """Why a fact is not there; empty where it is."""
+        """Why a fact is missing; empty if it is there."""
         there = {
             IMAGE: self.health is not None,
             LOG: bool(self.logs),

@@ -26,10 +26,10 @@ _COUNTED_MAX: Final = 100_000
 
 
 class Health:
-    """What is wrong in one image; everything is worked out when it is asked for, once.
+    """The state of one image's partitions and voters; everything is worked out once, at its first use.
 
-    `static_min_isr` stands for the server.properties of the nodes, which no record names. `voter_ids` gives the voters where no record
-    does.
+    `static_min_isr` is min.insync.replicas of the nodes' server.properties, which no record holds. `voter_ids` gives the voters if no
+    record does.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Health:
         self._by_factor: dict[int, list[TopicImage]] | None = None
 
     def with_slow(self, slow: Iterable[PartitionKey]) -> Health:
-        """The same with reassignments that last too long, by topic id and partition; they are stuck too."""
+        """A copy that also counts these reassignments, which have lasted too long, as stuck."""
         self.counts()
         other = copy(self)
         other._slow = frozenset(slow)
         return other
 
     def counts(self) -> dict[str, int]:
-        """How many partitions each of `BITS` is true of, and `partitions`, all there are; one pass, at the first call."""
+        """How many partitions have each of `BITS`, and how many there are, as `partitions`; one pass, at the first call."""
         if self._counts is None:
             total = 0
             by_bits: Counter[int] = Counter()
@@ -72,24 +72,24 @@ class Health:
                         union |= bits
                     unsound.append((topic, union))
             unsound.sort(key=_name_and_id)
-            # Both at once and at the end: a pass that Ctrl-C ended leaves nothing behind.
+            # Both are set at once and last, so that a pass that Ctrl-C interrupts leaves nothing half done.
             self._counts, self._unsound = {"partitions": total, **_per_kind(by_bits)}, unsound
         return self._counts
 
     def sweep(self, topics: Iterable[TopicImage]) -> Iterator[tuple[TopicImage, Sequence[int]]]:
-        """Many topics, each with the bits of its partitions; neither is in an order that means anything."""
+        """Each topic with the bits of its partitions, both in any order."""
         return Sweep(self.survey, SoundColumns(self._judge(None))).answers(topics)
 
     def judge(self, topic: TopicImage) -> list[int]:
-        """The bits of each partition, in no order that means anything."""
+        """The bits of each partition, in any order."""
         return self.survey(topic).answers(topic)
 
     def judge_of(self, topic: TopicImage) -> PartitionJudge:
-        """What says the bits of one partition of a topic; topics with the same min.insync.replicas have the same judge."""
+        """The judge of a topic's partitions; topics with the same min.insync.replicas share one."""
         return self._judge(self._min_isr.own.get(topic.name))
 
     def topic_counts(self, topic: TopicImage) -> dict[str, int]:
-        """The same of one topic, without `partitions`."""
+        """The counts of one topic, without `partitions`."""
         answers = self.judge(topic)
         return _per_kind(Counter(answers)) if any(answers) else dict.fromkeys(BITS, 0)
 
@@ -99,7 +99,7 @@ class Health:
         return sum(1 for _ in self.partitions_of(kind)) if kind == STUCK and self._slow else counts[kind]
 
     def partition_name(self, topic: TopicImage, partition_id: int) -> str:
-        """`orders/0`; by the id of a topic whose name another one has taken."""
+        """`orders/0`; with the topic's id instead if another topic has taken its name."""
         return f"{topic.name if self.image.topics.is_named(topic) else uuid_text(topic.id)}/{partition_id}"
 
     def partitions_of(self, kind: str) -> Iterator[tuple[TopicImage, int]]:
@@ -110,7 +110,7 @@ class Health:
         return (found for found in self.partitions(REASSIGNING) if (found[0].id, found[1]) in stuck)
 
     def partitions(self, bits: int) -> Iterator[tuple[TopicImage, int]]:
-        """Every partition of which one of the bits is true, ordered by topic and id."""
+        """Every partition that has one of the bits, ordered by topic and id."""
         self.counts()
         for topic, union in self._unsound:
             if not union & bits:
@@ -126,11 +126,11 @@ class Health:
         return sorted({broker.rack for broker in brokers.values() if broker.rack is not None} - taken)
 
     def waits_for(self, topic: TopicImage, partition_id: int) -> list[str]:
-        """What the move of a partition does not end without."""
+        """What the reassignment of a partition waits for."""
         return list(self.judge_of(topic).waits_for(topic.partitions[partition_id]))
 
     def survey(self, topic: TopicImage) -> PartitionSurvey[int]:
-        """What judges the partitions of a topic; topics with the same min.insync.replicas share one."""
+        """The survey that judges a topic's partitions; topics with the same min.insync.replicas share one."""
         own = self._min_isr.own.get(topic.name)
         survey = self._surveys.get(own)
         if survey is None:
@@ -148,12 +148,12 @@ class Health:
 
     @property
     def vanished(self) -> list[int]:
-        """The brokers that partitions name and nobody registered."""
+        """The brokers that partitions name and that are not registered."""
         self.counts()
         return sorted(self._vanished)
 
     def by_factor(self) -> Mapping[int, list[TopicImage]]:
-        """The topics by how many replicas their first partition has, in no order; those that a move adds do not count."""
+        """The topics by the replication factor of their first partition, in any order; replicas that a reassignment adds do not count."""
         if self._by_factor is None:
             found: dict[int, list[TopicImage]] = {}
             for topic in self.image.topics:
@@ -162,7 +162,7 @@ class Health:
         return self._by_factor
 
     def preferred_leaders(self) -> tuple[Counter[int], bool]:
-        """How many partitions each broker should lead, and whether that is of a part of the topics: of large clusters every n-th counts."""
+        """How many partitions each broker should lead, and whether only some topics were counted: of a large cluster every n-th."""
         topics = self.image.topics
         step = 1 + self.counts()["partitions"] // _COUNTED_MAX
         survey = PartitionSurvey(lambda partition: next(iter(partition.replicas), -1), _first_replica)
@@ -173,7 +173,7 @@ class Health:
         return counts, step > 1
 
     def needing_all(self) -> list[tuple[TopicImage, int]]:
-        """The topics whose min.insync.replicas is not less than their replicas, of which there are several, with how many there are."""
+        """The topics with several replicas that need all of them in sync by min.insync.replicas, each with its replication factor."""
         own, usual = self._min_isr.own, self._min_isr.usual
         found = []
         for factor, topics in self.by_factor().items():
@@ -182,7 +182,7 @@ class Health:
         return sorted(found, key=lambda one: _name_and_id((one[0], 0)))
 
     def min_isr_of(self, topic: str) -> int:
-        """min.insync.replicas of a topic, without what single brokers have of their own."""
+        """min.insync.replicas of a topic, ignoring the settings of single brokers."""
         return self._min_isr.own.get(topic, self._min_isr.usual)
 
     @property
@@ -190,7 +190,7 @@ class Health:
         return self._min_isr.unreadable
 
     def voters(self) -> Iterable[int]:
-        """The ids of the voters, none where nobody knows."""
+        """The ids of the voters; empty if nobody knows them."""
         image = self.image
         if image.voters is not None:
             return [voter.id for voter in image.voters.voters]
@@ -211,7 +211,9 @@ def _per_kind(by_bits: Counter[int]) -> dict[str, int]:
     return {name: sum(count for bits, count in by_bits.items() if bits & bit) for name, bit in BITS.items()}
 
 
-NO_LEADER: Final = -1
+# ---- counts by a property
+
+
 SOUND: Final = "sound"
 
 _FIELDS: Final = {
@@ -231,17 +233,17 @@ PARTITION_GROUPS: Final = ("broker", "rack", "state", "topic", *_FIELDS)
 
 Row = tuple[bytes, bytes]
 Only = Mapping[bytes, Collection[int]]
-"""Of these topics, by id, only some partitions count; of all others all do."""
+"""The partitions that count of some topics, by topic id; of all other topics every partition counts."""
 _NO_LIMITS: Final[Only] = MappingProxyType({})
 
 
 def count_partitions(health: Health, topics: Iterable[TopicImage], by: str, only: Only = _NO_LIMITS) -> dict[Any, int]:
     """How many partitions of the topics there are of each value of `by`, one of PARTITION_GROUPS.
 
-    Shape: by `broker` and `rack`, each replica counts; by `state`, a partition counts for the worst that is wrong with it.
+    Shape: by `broker` and `rack`, each replica counts; by `state`, a partition counts once, by the worst of its bits.
     """
     if by == "topic":
-        # A name may stand for two topics: a later one took it, and the former is there still.
+        # Two topics may have one name: a later topic took it while the former one is still there.
         by_name: Counter[str] = Counter()
         for topic in topics:
             by_name[topic.name] += len(only[topic.id]) if topic.id in only else topic.partition_count
@@ -265,7 +267,7 @@ def _replicas_of_row(row: Row) -> tuple[int, ...]:
 
 _read_ids: Final = [Struct(f">{count}i").unpack_from for count in range(8)]
 _QUICKLY: Final[dict[str, Callable[[Row], Any]]] = {"leader": _leader_of_row, "replicas": _replicas_of_row}
-"""What can be read from a row without decoding it; see `runs`."""
+"""Fields that can be read from a row without decoding it; see `survey.py`."""
 
 
 def _tally(topics: Iterable[TopicImage], field: str, only: Only) -> Counter[Any]:
@@ -309,7 +311,7 @@ def _by_state(health: Health, topics: Collection[TopicImage], only: Only) -> dic
 
 
 class EarlyRow:
-    """A partition of which only these fields are there; each is read when it is asked for."""
+    """A partition that has only these fields, each read from its row when it is used."""
 
     __slots__ = ("_first",)
 

@@ -1,7 +1,7 @@
 """The types of a check, of its findings and of the verdict, the registry of checks, and evidence from the log.
 
-Each file of `metadata.checks.rules` registers its checks with the decorator `check`. `evidence_of`, `settings_since` and `last_of` find, among the
-rare records of the log, the one since which something is as it is."""
+Each file of `metadata.checks.rules` registers its checks with the decorator `check`. `evidence_of`, `settings_since` and `last_of` find the
+record that made something what it is, among the rare records of the log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIRST: Final = frozenset(
         "throttles",
     }
 )
-"""The subjects without which nothing else works."""
+"""The subjects that everything else depends on."""
 
 
 class Evidence(NamedTuple):
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
 class Found(NamedTuple):
     """One thing that a check found: its name (`orders/0`, `controller 3`), the cause in a few words with the values, and what to do.
 
-    `steps` are exact commands or actions for this very thing, `key` its subject for paths and joins: ("partition", topic id, id),
+    `steps` are exact commands or actions for this one thing, `key` its subject for paths and joins: ("partition", topic id, id),
     ("broker", id), ("controller", id), ("voter", id), ("directory", path), ("topic", id), ("feature", name), or () for the cluster.
     """
 
@@ -61,11 +61,11 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One rule. `find` is a pure function of the facts; it is called only where none of `needs` is missing.
+    """One rule. `find` is a pure function of the facts; it is called only if all of `needs` are there.
 
-    Shape: `words` say what is counted; `follows` are the ids of checks whose findings explain this one; `endangers` and `step` (what to do,
-    where a Found says nothing nearer) are sentences; `source` is Kafka's class or KIP; `example` what a finding looks like. With
-    `of_a_part` it also holds of an image that lacks the beginning of the log.
+    Shape: `words` say what is counted; `follows` are the ids of checks whose findings explain this one; `endangers` and `step` are
+    sentences (`step` says what to do if a Found has no steps of its own); `source` is Kafka's class or KIP; `example` shows a finding. With
+    `of_a_part` the check also runs on an image that lacks the beginning of the log.
     """
 
     id: str
@@ -83,7 +83,7 @@ class Check:
 
 
 class Many:
-    """Things that are counted at once, and named only as far as somebody looks: partitions."""
+    """Things that are counted at once and named only when somebody iterates over them: partitions, of which there are millions."""
 
     def __init__(self, count: int, names: Callable[[], Iterator[Found]]) -> None:
         self.count = count
@@ -94,7 +94,7 @@ class Many:
 
 
 class Finding:
-    """What one check found: how many things, and the things themselves, in order."""
+    """The result of one check: how many things it found, and the things themselves, in order."""
 
     __slots__ = ("_found", "check", "count")
 
@@ -111,7 +111,7 @@ class Finding:
 
 
 class NotRun(NamedTuple):
-    """A check that could not look, and what it lacked."""
+    """A check that could not run, and the fact that it lacked."""
 
     check: Check
     because: str
@@ -119,7 +119,7 @@ class NotRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What all checks said: `findings` in the order of the registry, worst first; `ran` counts those that looked."""
+    """The result of all checks: `findings` in the order of the registry, worst first; `ran` counts the checks that ran."""
 
     findings: tuple[Finding, ...]
     ran: int
@@ -130,7 +130,7 @@ class Verdict:
         return tuple(finding for finding in self.findings if finding.check.severity == BAD)
 
     def summary(self, what: str, *, holes: Sequence[str] = ()) -> str:
-        """How many checks of `what` ran and what they found, and which could not run: nothing is green for want of looking."""
+        """How many checks of `what` ran, what they found, and which could not run: a missing fact never looks like a sound cluster."""
         found = f"{len(self.findings)} found something" if self.findings else "found nothing"
         lacking = Counter(one.because for one in self.not_run)
         missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())
@@ -140,7 +140,7 @@ class Verdict:
     def causes(self) -> list[tuple[Finding, list[Finding]]]:
         """Each finding that has no cause among the others, with those that follow from it.
 
-        What keeps a node or the quorum from working comes first, then what has consequences.
+        Findings that keep a node or the quorum from working come first, then those that others follow from.
         """
         present = {finding.check.id: finding for finding in self.findings}
         followers: dict[str, list[Finding]] = {id: [] for id in present}
@@ -158,7 +158,7 @@ class Verdict:
 
 
 def _below(root: Finding, followers: dict[str, list[Finding]]) -> list[Finding]:
-    """All that follows from a finding, near and far. A circle of checks cannot be registered."""
+    """All findings that follow from this one, directly or not. `test_model.py` holds that checks form no circle."""
     found = []
     for follower in followers[root.check.id]:
         found += [follower, *_below(follower, followers)]
@@ -204,6 +204,9 @@ def check(name: str, severity: str, words: str, *needs: str, **more: Any) -> Cal
     return register
 
 
+# ---- evidence from the log
+
+
 Setting = tuple[int, str, str]
 """Resource type, resource name and key of a setting."""
 
@@ -213,7 +216,7 @@ def evidence_of(event: LogEvent) -> tuple[Evidence, ...]:
 
 
 def settings_since(events: Iterable[LogEvent]) -> dict[Setting, LogEvent]:
-    """The record since which each setting has had its value; a record that says the same again changes nothing."""
+    """The record that gave each setting its present value; a later record with the same value does not count."""
     found: dict[Setting, LogEvent] = {}
     for event in events:
         if event.name == "CONFIG_RECORD":

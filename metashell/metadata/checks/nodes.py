@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections import Counter
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -42,17 +42,17 @@ class ServerNode:
 
     @property
     def stored_id(self) -> int | None:
-        """The id that most directories have, that of the metadata log's first."""
+        """The id that most directories have; on a tie that of the directory with the metadata log."""
         return _most(identity.node_id for _, identity in self._by_weight())
 
     @property
     def broker_id(self) -> int | None:
-        """The id under which the log has the disks: the stored one, else the configuration's."""
+        """The id under which the log knows the disks: the stored one, else the configuration's."""
         return self.id if self.stored_id is None else self.stored_id
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that most directories are of."""
+        """The cluster that most directories belong to."""
         return _most(identity.cluster_id for _, identity in self._by_weight())
 
     def _by_weight(self) -> list[tuple[LogDirectory, Identity]]:
@@ -64,14 +64,14 @@ class ServerNode:
 
     @property
     def log_directory(self) -> LogDirectory | None:
-        """The directory that has the metadata log, or by the configuration is to have it."""
+        """The directory that has the metadata log, else the one that should have it by the configuration."""
         place = "" if self.configuration is None else self.configuration.metadata_directory
         with_log = next((one for one in self.directories if one.metadata is not None), None)
         return with_log or next((one for one in self.directories if one.path == place), None)
 
     @property
     def is_complete(self) -> bool:
-        """Whether these are all directories of the node: its configuration says so."""
+        """Whether these are all directories of the node, which only a configuration can say."""
         return self.configuration is not None and bool(self.configuration.log_directories)
 
     @property
@@ -79,7 +79,7 @@ class ServerNode:
         return "this node" if self.id is None else f"node {self.id}"
 
     def neighbours_text(self) -> str:
-        """`by its neighbours cluster.id X, node.id 1`; empty where they do not say."""
+        """`by its neighbours it was of cluster.id X, node.id 1`; empty if they do not say."""
         words = [f"cluster.id {self.cluster_id}"] if self.cluster_id is not None else []
         words += [f"node.id {self.stored_id}"] if self.stored_id is not None else []
         return f"by its neighbours it was of {', '.join(words)}" if words else ""
@@ -103,16 +103,16 @@ def is_whole(identity: Identity | str | None) -> bool:
 
 
 def place_of(directory: LogDirectory) -> str:
-    return os.path.join(directory.path, META_PROPERTIES)
+    return posixpath.join(directory.path, META_PROPERTIES)
 
 
 def kraft_version(image: MetadataImage | None) -> int | None:
-    """The kraft.version of a log, None where nothing was read."""
+    """The kraft.version of an image, None without one."""
     return None if image is None else image.features.finalized.get(KRAFT_VERSION, 0)
 
 
 def image_of(node: ServerNode, facts: Facts) -> MetadataImage | None:
-    """The newest metadata of a node's cluster that is known: where directories of several clusters are given, its own."""
+    """The newest known metadata of a node's cluster; if directories of several clusters are given, that of its own log."""
     clusters = {identity.cluster_id for one in facts.directories if isinstance(identity := one.identity, Identity)} - {None}
     if len(clusters) > 1 and node.log is not None:
         return node.log.image
@@ -120,9 +120,9 @@ def image_of(node: ServerNode, facts: Facts) -> MetadataImage | None:
 
 
 def voters_of(node: ServerNode, facts: Facts) -> dict[int, bytes | None]:
-    """Who votes as far as a node can know, each with its directory id where one is known; empty where nothing says it.
+    """The voters as far as a node can know them, each with its directory id if that is known; empty if nothing names them.
 
-    By its log, else that of another node; else its configuration, and last its quorum-state.
+    The node's log counts first, then another node's, then its configuration, and last its quorum-state.
     """
     images = [log.image for log in (node.log,) if log is not None] + [image_of(node, facts)]
     for image in images:
@@ -153,7 +153,7 @@ def directory_ids(node: ServerNode) -> Iterator[tuple[LogDirectory, bytes]]:
 
 
 def lost_directory_ids(node: ServerNode, facts: Facts) -> list[str]:
-    """Ids of directories that the log has for the node, as a broker or else as a voter, and that none of its directories has."""
+    """The directory ids that the log has for a node, as a broker or else as a voter, and that none of its directories has."""
     image, id = image_of(node, facts), node.broker_id
     if image is None or id is None:
         return []
@@ -165,7 +165,7 @@ def lost_directory_ids(node: ServerNode, facts: Facts) -> list[str]:
 
 
 def _most(values: Iterator[T | None]) -> T | None:
-    """The value that is there most often, the first of several; None for none."""
+    """The most frequent value, the first of several; None without any."""
     counts = Counter(value for value in values if value is not None)
     return counts.most_common(1)[0][0] if counts else None
 
@@ -174,9 +174,9 @@ _LIVE: Final = frozenset({"quorum", "brokers"})
 
 
 def stopped_brokers(facts: Facts) -> frozenset[int]:
-    """The brokers whose orderly stop the metadata ends with: those of the whole cluster, or that of the node whose own disk was read.
+    """The brokers that were shut down in order when the metadata ended: all brokers of a cluster, or the node whose own disk was read.
 
-    None where a server answers: it says who is missing. A broker that died, or that others outlived, is not among them.
+    Empty if a server answers, because it knows who is missing. A broker that died, or that others outlived, is not among them.
     """
     if facts.health is None or facts.quorum is not None or facts.brokers or facts.image.provenance.source_kind in _LIVE:
         return frozenset()
@@ -184,13 +184,13 @@ def stopped_brokers(facts: Facts) -> frozenset[int]:
     orderly = frozenset(id for id, broker in brokers.items() if broker.in_controlled_shutdown)
     if len(orderly) == len(brokers):
         return orderly
-    # A copy of one node ends where its server ended: what came after, it cannot know.
+    # The log of one node ends where its server stopped: it cannot know what came after.
     own = (node.stored_id for node in nodes_of(facts) if node.log is not None and node.log.image is facts.image)
     return orderly.intersection(id for id in own if id is not None)
 
 
 def is_explained(kind: str, partition: PartitionRegistration, stopped: frozenset[int], brokers: Mapping[int, BrokerRegistration]) -> bool:
-    """Whether a partition is of a kind only because brokers were stopped in order: it is no longer once they run."""
+    """Whether a partition has a state only because brokers were stopped in order, so that it ends when they run again."""
     match kind:
         case "leaderless" | "offline":
             return not stopped.isdisjoint((*partition.isr, *partition.elr, partition.leader))
@@ -205,13 +205,16 @@ def is_explained(kind: str, partition: PartitionRegistration, stopped: frozenset
     return False
 
 
+# ---- addresses
+
+
 _NOBODY: Final = "invalid"
-"""The ending of names that no server ever has; those of .example and .test are found in laboratories. Source: RFC 6761."""
+"""The top-level domain that no server ever has; .example and .test are used in laboratories. Source: RFC 6761."""
 _PORT_MAX: Final = 65_535
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host means the very machine that looks it up."""
+    """Whether a host means the machine that looks it up."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):
         return True
@@ -222,7 +225,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address_flaw(host: str, port: int) -> str:
-    """Why nobody can connect to an address, whoever it is; empty where its form does not say so."""
+    """Why nobody can connect to an address, judged by its form alone; empty if somebody may."""
     name = host.strip("[]").rstrip(".").lower()
     if not name:
         return "has no host"

@@ -1,4 +1,4 @@
-"""The state of one partition as bits, and the min.insync.replicas that the metadata gives it. Partitions are judged nowhere else."""
+"""The state of one partition as bits, and its min.insync.replicas. Nothing else judges partitions."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ BITS: Final = {
 }
 
 
-_NO_DIRECTORIES = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY)
+NO_DIRECTORIES: Final = frozenset({MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY})
+"""The directory ids that stand for no directory."""
 
 
 def is_leaderless(partition: PartitionRegistration) -> bool:
-    """Whether nobody leads a partition. Source: PartitionRegistration.hasLeader, as OfflinePartitionCount counts it."""
+    """Whether a partition has no leader. Source: PartitionRegistration.hasLeader, as OfflinePartitionCount counts it."""
     return partition.leader == NO_LEADER
 
 
 def is_unpreferred(partition: PartitionRegistration) -> bool:
-    """Whether another than the first replica leads, or nobody.
+    """Whether the first replica does not lead.
 
     Source: PartitionRegistration.hasPreferredLeader, as PreferredReplicaImbalanceCount counts it.
     """
@@ -70,27 +71,28 @@ def is_reassigning(partition: PartitionRegistration) -> bool:
 
 
 def is_unclean(partition: PartitionRegistration) -> bool:
-    """Whether a leader took over without being in sync, and has not told since that it recovered.
+    """Whether a leader was elected without being in sync and has not reported since that it recovered.
 
-    An only replica took over from itself: with KIP-966 its broker came back after an unclean shutdown, and it stays so in the metadata.
+    An only replica is not meant: it took over from itself. With KIP-966 such a partition stays `recovering` in the metadata after its
+    broker came back from an unclean shutdown.
     """
     return bool(partition.leader_recovery_state) and not leads_alone(partition)
 
 
 def leads_alone(partition: PartitionRegistration) -> bool:
-    """Whether the leader is the only replica, not counting those that a reassignment adds: whoever led before, it was this one."""
+    """Whether the leader is the only replica, not counting those that a reassignment adds, so that it also led before."""
     return len(partition.replicas) <= 1 + len(partition.adding_replicas) and partition.leader not in partition.adding_replicas
 
 
 def has_eligible(partition: PartitionRegistration) -> bool:
-    """Whether replicas are eligible to lead, or were the last that were, without being in sync (KIP-966)."""
+    """Whether the partition has eligible or last known leader replicas (KIP-966)."""
     return bool(partition.elr or partition.last_known_elr)
 
 
 def is_under_min_isr(isr: Sequence[int], replicas: Sequence[int], min_isr: int) -> bool:
-    """Whether so few replicas are in sync that writes with acks=all are refused.
+    """Whether too few replicas are in sync, so that writes with acks=all are refused.
 
-    A leader asks for no more than there are replicas. Source: kafka.cluster.Partition.effectiveMinIsr.
+    A leader needs no more in-sync replicas than there are replicas. Source: kafka.cluster.Partition.effectiveMinIsr.
     """
     return len(isr) < min(min_isr, len(replicas))
 
@@ -105,7 +107,7 @@ def is_online(directory: bytes, broker: BrokerRegistration) -> bool:
 
 
 def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Sequence[int]) -> bool:
-    """Whether fewer replicas are in sync than should be; those that a reassignment adds do not count until it ends.
+    """Whether fewer replicas are in sync than there are; those that a reassignment adds do not count until it ends.
 
     Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
     """
@@ -116,7 +118,7 @@ TOPIC_COMMAND_FILTERS: Final = ("under-replicated", "unavailable", "under-min-is
 
 
 def topic_command_filters(partition: PartitionRegistration, min_isr: int, active: Collection[int]) -> list[str]:
-    """Which filters of kafka-topics.sh show a partition. They take min.insync.replicas as it is set, also above the number of replicas.
+    """Which filters of kafka-topics.sh show a partition. They use min.insync.replicas as it is set, even above the number of replicas.
 
     Source: org.apache.kafka.tools.TopicCommand.PartitionDescription.
     """
@@ -131,7 +133,7 @@ def topic_command_filters(partition: PartitionRegistration, min_isr: int, active
 
 
 def is_plain(first: bytes, second: bytes) -> bool:
-    """Whether a row (see `runs`) has as many in sync as replicas, none added or removed, a directory each, and no tagged field."""
+    """Whether a row (see `survey.py`) has all replicas in sync, none added or removed, a directory for each, and no tagged field."""
     size = first[0]
     ids = (size - 1) * 4
     return (
@@ -148,7 +150,7 @@ class PartitionJudge:
     """Judges the partitions of one image's brokers, of topics with the same min.insync.replicas.
 
     Shape: calling it gives the bits above. A leader may have a min.insync.replicas of its own. `vanished` gathers the brokers that
-    partitions name and nobody registered.
+    partitions name and that are not registered.
     """
 
     __slots__ = (
@@ -195,14 +197,14 @@ class PartitionJudge:
         return self._is_rack_aware
 
     def sound_places(self) -> Iterator[tuple[int, bytes, str]]:
-        """Every directory in which a replica is sound, with its broker and rack."""
+        """Every directory that is online and not cordoned, with its broker and rack."""
         for id, broker in self._brokers.items():
             for directory in broker.directories:
-                if directory not in _NO_DIRECTORIES and directory not in (broker.cordoned_directories or ()):
+                if directory not in NO_DIRECTORIES and directory not in (broker.cordoned_directories or ()):
                     yield id, directory, broker.rack or ""
 
     def sound_row(self, row: tuple[bytes, bytes]) -> int | None:
-        """The bits of a row (see `runs`) of a partition that lacks at most a rack, as most do; None where it has to be looked at."""
+        """The bits of a row (see `survey.py`) of a partition that is sound but for its racks; None for a partition that must be decoded."""
         first, second = row
         if not is_plain(first, second):
             return None
@@ -220,7 +222,7 @@ class PartitionJudge:
         return RACKS if self._is_rack_aware and len(racks) < min(size - 1, self._rack_count) else 0
 
     def min_isr(self, leader: int) -> int:
-        """min.insync.replicas as a leader takes it."""
+        """The min.insync.replicas that a leader applies."""
         return self._min_isr_of_leaders.get(leader, self._min_isr)
 
     def __call__(self, partition: PartitionRegistration) -> int:
@@ -251,7 +253,7 @@ class PartitionJudge:
         return bits | self._judge_places(partition)
 
     def waits_for(self, partition: PartitionRegistration) -> Iterator[str]:
-        """What a move does not end without: brokers that serve nobody, directories that failed."""
+        """What a reassignment waits for: brokers that are fenced or gone, directories that failed or are cordoned."""
         where = dict(zip(partition.replicas, partition.directories, strict=False))
         for id in partition.adding_replicas:
             broker = self._brokers.get(id)
@@ -292,15 +294,18 @@ def _id_bytes(id: int) -> bytes:
     return id.to_bytes(4, "big", signed=True)
 
 
+# ---- min.insync.replicas
+
+
 MIN_ISR: Final = "min.insync.replicas"
 
 
 class MinIsr:
-    """What a leader takes min.insync.replicas for: that of the topic, of the broker that leads, of all brokers, of server.properties.
+    """The min.insync.replicas that a leader applies: the topic's, else that of the broker that leads, of all brokers, of server.properties.
 
-    Shape: `own` by the names of topics, `of_brokers` by the ids of brokers, `usual` for all others. The controller, where eligible
-    leader replicas are on, allows none of single brokers, so that all leaders agree. `unreadable` names the resources whose value is no
-    number from 1 on; for them the next one counts.
+    Shape: `own` by the names of topics, `of_brokers` by the ids of brokers, `usual` for all others. With eligible leader replicas the
+    controller allows no value of a single broker, so that all leaders agree. `unreadable` names the resources whose value is no number
+    from 1 on; for them the next value counts.
     Source: kafka.server.DynamicBrokerConfig, kafka.server.metadata.KRaftMetadataCache.topicConfig.
     """
 
@@ -313,11 +318,11 @@ class MinIsr:
         self.unreadable: list[str] = []
         for (type, name), config in image.configs.items():
             text = config.get(MIN_ISR)
-            if text is None or type not in _WORDS:
+            if text is None or type not in RESOURCE_WORDS:
                 continue
             value = _number(text)
             if value is None:
-                self.unreadable.append(f"{_WORDS[type]}:{name or '<default>'} = {text!r}")
+                self.unreadable.append(f"{RESOURCE_WORDS[type]}:{name or '<default>'} = {text!r}")
             elif type == TOPIC_RESOURCE:
                 self.own[name] = value
             elif not name:
@@ -327,17 +332,17 @@ class MinIsr:
         self.unreadable.sort()
 
     def of(self, topic_name: str, leader: int) -> int:
-        """What a leader asks of the partitions of a topic."""
+        """The value that a leader applies to the partitions of a topic."""
         own = self.own.get(topic_name)
         return self.of_brokers.get(leader, self.usual) if own is None else own
 
 
-_WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
+RESOURCE_WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 _INT32_MAX: Final = (1 << 31) - 1
 
 
 def _number(text: str) -> int | None:
-    """The setting as Java reads a number; None for one that Kafka takes for none."""
+    """The setting as Java parses it; None if Kafka would refuse it."""
     if re.fullmatch(r"\s*\+?[0-9]{1,10}\s*", text, re.ASCII) is None:
         return None
     value = int(text)

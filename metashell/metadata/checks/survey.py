@@ -1,12 +1,12 @@
 """Answers one question for every partition without decoding the many that are alike.
 
 In a snapshot, runs of partition records of a topic have one shape: the same sizes and array lengths at the same places. A struct cuts a
-run into rows; a row is what a record says without its id and epochs. The question is asked once for each different row and its answer is
-remembered: a cluster has far fewer rows than partitions. A partition outside such runs, or changed by a later record, is decoded and asked
-by the same function, so both ways cannot differ.
+run into rows; a row is a record without its id and epochs. The question is asked once for each different row and its answer is kept: a
+cluster has far fewer different rows than partitions. A partition outside such runs, or changed by a later record, is decoded, and the
+same function answers for it, so that both ways agree.
 
-`sweep` answers whether partitions are sound, for many topics at once: runs of one shape are laid end to end, and columns of bytes are
-compared instead of partitions. What these columns do not show to be sound is judged by itself; a test compares both ways. A million
+`Sweep` answers whether partitions are sound, for many topics at once: runs of one shape are laid end to end, and columns of bytes are
+compared instead of partitions. Rows that the columns do not show to be sound are judged one by one; a test compares both ways. A million
 partitions that are all placed differently take half a second."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from metashell.metadata.image.partitions import (
     walk_span,
 )
 from metashell.metadata.image.scanner import run_pattern
-from metashell.metadata.image.topics import TopicImage, fold_entry
+from metashell.metadata.image.topics import fold_entry
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,7 +46,7 @@ _KEY_SIZE: Final = 20
 _FRAME_SIZE: Final = 3
 _EPOCHS_SIZE: Final = 8
 _REMEMBERED_MAX: Final = 1 << 16
-"""Rows that are remembered; each costs 300 bytes."""
+"""Rows whose answers are kept; each costs 300 bytes."""
 _ID_SIZE: Final = 4
 _SEEN_BEFORE_LEARNT: Final = 3
 _SHAPES_MAX: Final = 256
@@ -54,7 +54,7 @@ _SEEN_MAX: Final = 4096
 
 
 class _Answers(dict[tuple[bytes, bytes], Answer], Generic[Answer]):
-    """The answers for the rows of one version; a new row is decoded and asked."""
+    """The answers for the rows of one record version; a new row is decoded and the question asked."""
 
     __slots__ = ("_question", "_quick", "_reader")
 
@@ -76,7 +76,7 @@ class _Answers(dict[tuple[bytes, bytes], Answer], Generic[Answer]):
 
 
 class Layout(NamedTuple):
-    """Where things begin in each record of a plain shape: as many in sync as replicas, none added or removed, a directory each, no tags."""
+    """Where the fields of each record of a plain shape begin; see `is_plain`."""
 
     stride: int
     replica_count: int
@@ -97,8 +97,8 @@ class Shape(NamedTuple, Generic[Answer]):
     layout: Layout | None
 
 
-class Told(NamedTuple, Generic[Answer]):
-    """What was found out about the partitions of a topic, in columns: each partition once, in no order that means anything."""
+class PartitionColumns(NamedTuple, Generic[Answer]):
+    """The partitions of a topic in columns, each partition once, in any order."""
 
     ids: tuple[int, ...]
     leader_epochs: Sequence[int]
@@ -109,9 +109,9 @@ class Told(NamedTuple, Generic[Answer]):
 class PartitionSurvey(Generic[Answer]):
     """Asks one question of all partitions of a topic.
 
-    Shape: the question gets a partition and may look at all of it but its epochs, which are 0 where nobody decoded them.
-    A survey is good for as long as the question means the same, so for one image. `quick` may answer for a row, which is the bytes
-    from the replicas to the leader and those after the epochs; where it gives None, the question is asked.
+    Shape: the question gets a partition and may use all of its fields but the epochs, which are 0 for a row.
+    Answers are kept, so a survey serves one image only. `quick` may answer for a row, which is the bytes from the replicas to the leader
+    and those after the epochs; if it gives None, the question is asked.
     """
 
     def __init__(self, question: Question[Answer], quick: QuickQuestion[Answer] = None) -> None:
@@ -124,11 +124,11 @@ class PartitionSurvey(Generic[Answer]):
 
     @property
     def remembered(self) -> int:
-        """How many different rows are remembered."""
+        """For how many different rows the answers are kept."""
         return sum(map(len, self._answers.values()))
 
     def answers(self, topic: TopicImage) -> list[Answer]:
-        """One answer for each partition, in no order that means anything."""
+        """One answer for each partition, in any order."""
         spans = topic.spans
         if len(spans) == 1 and not topic.overlay:
             ids: list[tuple[int, ...]] = []
@@ -136,7 +136,7 @@ class PartitionSurvey(Generic[Answer]):
             if len(set(ids)) == len(ids):
                 topic.remember_count(len(ids))
                 return answers
-        # A partition whose record is repeated counts once, by the last.
+        # A partition whose record is repeated counts once, by its last record.
         return list(self.by_id(topic).values())
 
     def by_id(self, topic: TopicImage) -> dict[int, Answer]:
@@ -152,8 +152,8 @@ class PartitionSurvey(Generic[Answer]):
                 found[partition_id] = self._question(topic.read(partition_id, index))
         return found
 
-    def with_epochs(self, topic: TopicImage) -> Told[Answer]:
-        """The answers with what they know nothing of."""
+    def with_epochs(self, topic: TopicImage) -> PartitionColumns[Answer]:
+        """The answers beside the epochs, which the question cannot see."""
         heads: list[tuple[int, ...]] = []
         answers: list[Answer] = []
         for span in topic.spans:
@@ -165,15 +165,15 @@ class PartitionSurvey(Generic[Answer]):
                 heads.append((partition_id, partition.leader_epoch, partition.partition_epoch))
                 answers.append(self._question(partition))
         if not heads:
-            return Told((), (), (), ())
+            return PartitionColumns((), (), (), ())
         ids, leader_epochs, partition_epochs = zip(*heads, strict=True)
         if len(set(ids)) == len(ids):
-            return Told(ids, leader_epochs, partition_epochs, answers)
+            return PartitionColumns(ids, leader_epochs, partition_epochs, answers)
         last = {id: (*epochs, answer) for (id, *epochs), answer in zip(heads, answers, strict=True)}
-        return Told(tuple(last), *zip(*last.values(), strict=True))
+        return PartitionColumns(tuple(last), *zip(*last.values(), strict=True))
 
     def runs(self, topic: TopicImage) -> list[tuple[Shape[Answer], memoryview]] | None:
-        """The records of a topic as runs of known shapes; None where it is not all of that."""
+        """The records of a topic as runs of known shapes; None if some record is in no such run."""
         if len(topic.spans) != 1 or topic.overlay:
             return None
         buf, at, end, _ = topic.spans[0]
@@ -191,7 +191,7 @@ class PartitionSurvey(Generic[Answer]):
         return found
 
     def _span(self, span: Span, heads: list[tuple[int, ...]], *, with_epochs: bool = False) -> list[Answer]:
-        """The answers of the partitions in a span; `heads` gets the id of each, or what `with_epochs` says."""
+        """The answers of the partitions in a span; `heads` gets the id of each, and with `with_epochs` its epochs too."""
         buf, at, end, count = span
         found: list[Answer] = []
         while at < end:
@@ -210,7 +210,7 @@ class PartitionSurvey(Generic[Answer]):
         return found
 
     def _one(self, buf: bytes, at: int, end: int, found: list[Answer], heads: list[tuple[int, ...]], with_epochs: bool) -> int:
-        """Answer for the one record at `at`, and learn its shape if more like it come; where the next one begins."""
+        """Answer for the one record at `at`, count its shape, and return where the next record begins."""
         (id,), (value,), (stop,) = walk_span(Span(buf, at, end, 1))
         partition = read_partition(buf, value, stop)
         found.append(self._question(partition))
@@ -249,19 +249,19 @@ class PartitionSurvey(Generic[Answer]):
 
 
 def first_factor(topic: TopicImage) -> int:
-    """How many replicas the first partition of a topic has, without those that a move adds; 0 for a topic without partitions."""
+    """How many replicas the first partition of a topic has, without those that a reassignment adds; 0 without partitions."""
     if not topic.spans:
         partition = next(iter(topic.partitions.values()), None)
         return 0 if partition is None else len(partition.replicas) - len(partition.adding_replicas)
     buf, at, end, _ = topic.spans[0]
     if not topic.overlay:
-        # As `walk_span` goes to the value of a record, which takes three times as long for one.
+        # `walk_span` would do the same; for one record it takes three times as long.
         at += 3 if buf[at] < 128 else 4
         while buf[at] > 127:
             at += 1
         at += (3 if buf[at + 2] < 128 else 4) + _FRAME_SIZE + _KEY_SIZE
         count = buf[at]
-        # Of more replicas the count takes two bytes. Behind those in sync stand those that are removed and added.
+        # From 127 replicas on the count takes two bytes. After the ISR stand the replicas that are removed and added.
         if count < 128:
             at += 4 * count - 3
             at += 4 * buf[at] - 3
@@ -291,15 +291,18 @@ def _end_of_leader(buf: bytes, at: int) -> int:
     return at + 4
 
 
+# ---- many topics at once
+
+
 _ROWS_MAX: Final = 1 << 16
 """Records that are laid end to end; each takes 130 bytes."""
 _FEW: Final = 1 << 13
-"""Different rows that a survey remembers before columns are worth their while."""
+"""Up to so many different rows, keeping their answers is quicker than comparing columns."""
 _ID_MAX: Final = (1 << 16) - 2
-"""Ids are told by two bytes; the last such number stands for no broker."""
+"""A column holds an id in two bytes; the last such number stands for no broker."""
 _RACKS_MAX: Final = 255
 _CELL: Final = 4
-"""Bytes of what a directory belongs to: a zero, two of the broker's id, the number of its rack."""
+"""The bytes of a directory's owner: a zero, two of the broker's id, the number of its rack."""
 
 
 class SoundColumns:
@@ -309,7 +312,7 @@ class SoundColumns:
         racks: dict[str, int] = {}
         owners: dict[bytes, int] = _Owners()
         for id, directory, rack in judge.sound_places():
-            # Of a directory that two brokers claim, the other's replicas are judged one by one.
+            # If two brokers claim a directory, the replicas of the first one are judged one by one.
             if 0 <= id <= _ID_MAX:
                 owners[directory] = id << 8 | racks.setdefault(rack, len(racks))
         self._owners = owners
@@ -320,7 +323,7 @@ class SoundColumns:
         self._directories: dict[Layout, Struct] = {}
 
     def judge(self, rows: bytes, layout: Layout) -> tuple[list[int], Collection[int]]:
-        """The bits of each row, and the numbers of those of which they mean nothing, since they are not sound."""
+        """The bits of each row, and the numbers of the rows that have to be judged by themselves because they are not sound."""
         stride, count = layout.stride, layout.replica_count
         reader = self._directories.get(layout)
         if reader is None:
@@ -351,14 +354,14 @@ class SoundColumns:
 
 
 class _Owners(dict[bytes, int]):
-    """The broker and rack of each sound directory; of any other, none that there is."""
+    """The broker and rack of each sound directory; for any other directory a number that no broker has."""
 
     def __missing__(self, directory: bytes) -> int:
         return 0xFFFFFFFF
 
 
 class _Spread(dict[tuple[int, ...], int]):
-    """Whether the racks of a partition's replicas are as many as they could be, as bits."""
+    """The bit RACKS for replicas on fewer racks than possible, by the racks of a partition's replicas."""
 
     def __init__(self, rack_count: int) -> None:
         super().__init__()
@@ -375,14 +378,14 @@ def _note_difference(odd: set[int], left: bytes, right: bytes) -> None:
 
 
 class Sweep:
-    """Asks for the bits of all partitions of many topics. `survey_of` gives what judges a topic where columns do not."""
+    """Finds the bits of all partitions of many topics. `survey_of` gives the survey of a topic that columns cannot judge."""
 
     def __init__(self, survey_of: Callable[[TopicImage], PartitionSurvey[int]], columns: SoundColumns) -> None:
         self._survey_of = survey_of
         self._columns = columns
 
     def answers(self, topics: Iterable[TopicImage]) -> Iterator[tuple[TopicImage, Sequence[int]]]:
-        """Each topic with the bits of its partitions; neither is in an order that means anything."""
+        """Each topic with the bits of its partitions, both in any order."""
         columns = self._columns
         if not columns.is_possible:
             yield from ((topic, self._survey_of(topic).answers(topic)) for topic in topics)
@@ -393,7 +396,7 @@ class Sweep:
         scattered: set[int] = set()
         for topic in topics:
             survey = self._survey_of(topic)
-            # Where few rows differ, as on a cluster that placed its partitions by itself, to remember them all is quicker.
+            # Few different rows are usual on a cluster that placed its partitions itself; then keeping their answers is quicker.
             if id(survey) not in scattered:
                 if survey.remembered < _FEW:
                     yield topic, survey.answers(topic)
@@ -442,7 +445,7 @@ class Sweep:
                 at += count
         for number, (topic, bits) in enumerate(pending):
             if number in repeating:
-                # Partitions that are not 0, 1, 2, ...: one of them may be there twice.
+                # The ids are not 0, 1, 2, ..., so one of them may be repeated.
                 yield topic, self._survey_of(topic).answers(topic)
             else:
                 yield topic, bits

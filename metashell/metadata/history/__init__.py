@@ -1,8 +1,8 @@
 """Earlier states of the metadata: images as of an offset or a time, and the records that changed a place.
 
 Promises:
-- An image at an offset is what replaying all records before it gives, from the newest checkpoint that ends there or earlier. It does not
-  depend on which checkpoint that was. An image that cannot be made is refused, never guessed.
+- An image at an offset is the result of all records before it, replayed from the newest checkpoint that ends there or earlier. Any other
+  checkpoint would give the same. An image that cannot be made is refused, never guessed.
 - A `Timeline` gives every record that changed a node or anything below it. Records that cannot touch it are skipped undecoded; a test
   compares the result with a replay of everything.
 - Nothing is written, and nothing here knows of commands or terminals."""

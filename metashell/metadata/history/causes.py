@@ -1,9 +1,9 @@
-"""The causes of a state: each change of a partition, topic, broker, controller or voter, with the record that led to it.
+"""The causes of a state: each change of a partition, topic, broker, controller or voter, with the record that caused it.
 
 A controller writes the records of one decision into one batch. When it fences a broker, for example, the changes of that broker's
-partitions stand beside the change of its registration. So the cause of a change is looked for in its own batch first, and then among the
-records of the same millisecond, since a large decision is written as several batches. A change without a causing record was asked for by
-the leader of the partition (AlterPartition) or by an operator.
+partitions are in the same batch as the change of its registration. So the cause of a change is looked for in its own batch first, and then
+among the records of the same millisecond, since a large decision is written as several batches. A change without a causing record was a
+request of the partition's leader (AlterPartition) or of an operator.
 
 Source: ReplicationControlManager (handleBrokerFenced, handleBrokerInControlledShutdown, handleBrokerUnregistered, alterPartition) of
 org.apache.kafka.controller."""
@@ -34,14 +34,14 @@ LOST_DIRECTORIES: Final = "lost directories"
 DIRECTORIES: Final = "directories"
 CORDONED: Final = "cordoned"
 TAKING_AWAY: Final = (FENCED, SHUTDOWN, UNREGISTERED, LOST_DIRECTORIES, REGISTERED)
-"""What takes a broker out of ISRs, the most usual first."""
+"""The events that take a broker out of ISRs, the most usual first."""
 _CLUSTER_TYPES: Final = frozenset({0, 1, 7, 8, 17})
 _NOTHING: Final = "-"
 _FENCED_TEXT: Final = "no heartbeat within its session timeout, and no controlled shutdown before"
 
 
 class Event(NamedTuple):
-    """A change of one thing: `what` differs, and the `cause` of it in words, with the record that caused it, None where there is none."""
+    """A change of one thing: `what` changed, its `cause` in words, and the record that caused it, None if a request did."""
 
     place: Place
     origin: Origin
@@ -62,7 +62,7 @@ class BrokerEvent(NamedTuple):
 
 
 class WithBrokers(Target):
-    """What touches some paths, and every registration of a broker."""
+    """The records that touch some paths, and every registration of a broker."""
 
     def __init__(self, parts: Iterable[Target]) -> None:
         self._parts = list(parts)
@@ -78,12 +78,12 @@ class WithBrokers(Target):
             part.learn(buf)
 
     def may_be_in(self, buf: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether a record is about a broker or one of the paths; of a whole batch nothing is known before its records are walked."""
+        """Whether a record is about a broker or one of the paths; always True for a whole batch, whose records have to be walked."""
         return end is None or buf[start + 1] in _CLUSTER_TYPES or any(part.may_be_in(buf, start, end) for part in self._parts)
 
 
 def events_of(touches: Iterable[Touch]) -> Iterator[tuple[Event, Touch]]:
-    """What the touches changed, in order, each with its touch."""
+    """The changes that the touches made, in order, each with its touch."""
     for _, together in groupby(touches, key=lambda touch: (touch.origin.epoch, touch.origin.timestamp_ms)):
         group = list(together)
         brokers = [event for touch in group for event in broker_events(touch)]
@@ -143,7 +143,7 @@ def leader_text(leader: int) -> str:
 
 
 def broker_events(touch: Touch) -> Iterator[BrokerEvent]:
-    """What a record changed of brokers' registrations."""
+    """The changes of brokers' registrations by one record."""
     for place in touch.places:
         if place[0] == "broker":
             id = place[1]
@@ -229,7 +229,7 @@ def _of_partition(
 
 
 def _differences(before: PartitionRegistration, after: PartitionRegistration) -> list[str]:
-    """What differs of leader, replicas and who is in sync; where replicas lie is told only if a directory is lost."""
+    """The differences of leader, replicas, ISR and ELR; a change of directories counts only if one is lost."""
     found = []
     if before.leader != after.leader:
         found.append(f"leader {leader_text(before.leader)} -> {leader_text(after.leader)}")
@@ -272,7 +272,7 @@ def _partition_cause(
 
 
 def _event_about(ids: Iterable[int], kinds: Iterable[str], touch: Touch, brokers: list[BrokerEvent]) -> BrokerEvent | None:
-    """The event of one of these brokers that stands in the batch, else one of the same time."""
+    """The event of one of these brokers in the same batch, else one of the same time."""
     wanted = set(ids)
     found = [event for kind in kinds for event in brokers if event.broker_id in wanted and event.kind == kind]
     return next((event for event in found if event.batch == touch.batch), next(iter(found), None))
@@ -283,7 +283,7 @@ def _is_unclean(before: PartitionRegistration, after: PartitionRegistration) -> 
 
 
 def _asked_cause(before: PartitionRegistration, after: PartitionRegistration, touch: Touch) -> str:
-    """What no record of a broker caused: somebody asked for it."""
+    """The cause of a change that no record of a broker explains: a request."""
     if touch.origin.record == "CLEAR_ELR_RECORD":
         return "the ELR was cleared: min.insync.replicas changed"
     is_moving, was_moving = (bool(one.adding_replicas or one.removing_replicas) for one in (after, before))

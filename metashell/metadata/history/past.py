@@ -1,13 +1,14 @@
 """Images as of an offset, and the offset at which a time lies.
 
-A `Moment` is a point of the log as people write it: an offset, a time, a time ago, or the end."""
+A `Moment` is a point of the log as people write it: an offset, a time, an age, or the end."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from metashell.codec.primitives import MAX_DECOMPRESSED
@@ -26,43 +27,43 @@ if TYPE_CHECKING:
 
 
 ANCHOR_SPACING: Final = 1 << 15
-"""Offsets between two images that are kept on the way to a later one."""
+"""The least distance between two images that are kept on the way to a later one."""
 _ANCHORS_MAX: Final = 128
 _ATTEMPTS: Final = 3
 
 
 class OpenedSource(Source, Protocol):
-    """A source that holds files."""
+    """A source that has open files."""
 
     def close(self) -> None: ...
 
 
 class Opener(Protocol):
-    """What a past is read from, opened for each question anew: a node may go on writing."""
+    """Opens the source of a past, anew for each question, since a node may go on writing."""
 
     @property
     def path(self) -> str: ...
     def starts(self) -> list[int]:
-        """The offsets at which images can begin, in order: 0 where the log does, and where checkpoints end."""
+        """The offsets at which images can begin, in order: 0 if the log begins there, and the ends of checkpoints."""
 
     def lone_checkpoints(self) -> list[int]:
-        """The ends of older checkpoints, which no log follows, in order."""
+        """The ends of older checkpoints that no log follows, in order."""
 
     def cluster_id(self) -> str:
-        """The id of the cluster, empty where it is not known."""
+        """The id of the cluster, empty if it is not known."""
 
     def open(self, start: int) -> OpenedSource:
-        """The source whose snapshot is the one that ends at `start`, one of `starts`, and the log after it.
+        """The source of the checkpoint that ends at `start`, one of `starts`, and the log after it.
 
-        Where that checkpoint is damaged it is an older one, which `snapshot_id` says.
+        If that checkpoint is damaged an older one is opened, and `snapshot_id` says which.
         """
 
     def open_log(self, offset: int) -> OpenedSource:
-        """The log alone, from a place on that may hold `offset`."""
+        """The log alone, from the segment on that may hold `offset`."""
 
 
 class _Anchor(NamedTuple):
-    """An image on the way; `last` is the batch before it, by which a log that was cut and written anew is told, None for a checkpoint's."""
+    """A kept image; `last` is the batch before it, which shows whether the log was truncated since, None for a checkpoint."""
 
     offset: int
     image: MetadataImage
@@ -70,9 +71,9 @@ class _Anchor(NamedTuple):
 
 
 class Past:
-    """The history that a source holds. Images of nearby offsets share what is equal, so that a second one costs only what differs.
+    """The history in a source. Images of nearby offsets share equal parts, so that a second one costs only the difference.
 
-    A node may go on writing, remove what it has no more use for, and cut its log: each question looks at what is there now.
+    A node may go on writing, delete old segments and checkpoints, and truncate its log: each question reads the present files.
     """
 
     def __init__(self, opener: Opener, *, max_decompressed: int = MAX_DECOMPRESSED) -> None:
@@ -80,7 +81,7 @@ class Past:
         self.max_decompressed = max_decompressed
         self._anchors: list[_Anchor] = []
         self._certain: tuple[int, int | None] = (0, None)
-        """A checkpoint's end, and up to where it makes the log certain: nowhere if it is damaged."""
+        """The end of a checkpoint, and the offset before which it shows that all is committed: None if it is damaged."""
 
     @property
     def path(self) -> str:
@@ -88,7 +89,7 @@ class Past:
 
     @property
     def cluster_id(self) -> str:
-        """The id of the cluster, empty where it is not known."""
+        """The id of the cluster, empty if it is not known."""
         return self._opener.cluster_id()
 
     def starts(self) -> list[int]:
@@ -99,11 +100,11 @@ class Past:
         return starts
 
     def image_before(self, start: int) -> MetadataImage | None:
-        """The image of the newest checkpoint before the oldest known start, from which no log leads on; None without one."""
+        """The image of the newest checkpoint before the oldest start, which no log follows; None without one."""
         ends = [end for end in self._opener.lone_checkpoints() if end < start]
         if not ends:
             return None
-        with _closing(self._opener.open(ends[-1])) as source:
+        with closing(self._opener.open(ends[-1])) as source:
             if source.snapshot_id is None or source.snapshot_id.offset >= start:
                 return None
             loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
@@ -143,31 +144,31 @@ class Past:
         return self._settled(lambda starts: self._load(None, starts[-1]))
 
     def image_of(self, moment: Moment) -> MetadataImage:
-        """The image as of a moment. Errors: MetashellError for a moment of which nothing is known."""
+        """The image as of a moment. Errors: MetashellError for a moment before the oldest known state."""
         return self.newest() if moment.is_end else self.image(self.offset_of(moment))
 
     def end_offset(self) -> int:
-        """Where the log ends; nothing of it is replayed."""
+        """The end of the log, found without replaying it."""
         return self._end(self.starts()[-1])[0]
 
     def reach(self) -> OffsetsWithImage:
-        """Between which offsets there are images, and how far they are certain; nothing of the log is replayed."""
+        """The offsets that have images, and up to where they are committed, found without replaying the log."""
         starts = self.starts()
         end, certain_to = self._end(starts[-1])
         return OffsetsWithImage(starts[0], end, certain_to if certain_to is not None or not starts[-1] else self._certain_by(starts[-1]))
 
     def _end(self, start: int) -> tuple[int, int | None]:
-        with _closing(self._opener.open_log(start)) as source:
+        with closing(self._opener.open_log(start)) as source:
             end = start
             for batch in source.log_batches(start):
                 end = batch.header.last_offset + 1
             return end, source.certain_to
 
     def offset_of(self, moment: Moment) -> int:
-        """The end offset of the image as of a moment. Errors: MetashellError for a moment of which nothing is known.
+        """The end offset of the image as of a moment. Errors: MetashellError for a moment before the oldest known state.
 
-        Shape: for a time it is the first batch later than it, looked for from the newest checkpoint on whose last record is not later;
-        clocks may differ, so batches behind that one may be earlier.
+        Shape: for a time it is the base offset of the first later batch. The search starts at the newest checkpoint whose last record is
+        not later. Controllers' clocks differ, so batches after that one may have earlier times.
         """
         if moment.offset is not None:
             return moment.offset
@@ -184,8 +185,8 @@ class Past:
         raise MetashellError(f"{self.path}: nothing is known of {moment.text}: what is here begins with offset {starts[0]}{since}")
 
     def _offset_after(self, start: int, time_ms: int) -> int | None:
-        """Where the first batch after `start` lies that was written after a time; None if even the state at `start` was."""
-        with _closing(self._opener.open_log(start)) as source:
+        """The offset of the first batch after `start` that was written after a time; None if the state at `start` was too."""
+        with closing(self._opener.open_log(start)) as source:
             end = start
             for batch in source.log_batches(start):
                 header = batch.header
@@ -200,15 +201,15 @@ class Past:
         return None
 
     def first_time_ms(self) -> int | None:
-        """When the first record was written after the oldest known state; None without any."""
+        """The time of the first record after the oldest known state; None without any."""
         start = self.starts()[0]
-        with _closing(self._opener.open_log(start)) as source:
+        with closing(self._opener.open_log(start)) as source:
             return next((batch.header.base_timestamp for batch in source.log_batches(start)), None)
 
     def oldest_time_ms(self) -> int | None:
-        """When the oldest known state was so: what its checkpoint's header says, else the time of the first record after it."""
+        """The time of the oldest known state: from its checkpoint's header, else that of the first record after it."""
         start = self.starts()[0]
-        with _closing(self._opener.open(start)) as source:
+        with closing(self._opener.open(start)) as source:
             first = next(iter(source.snapshot_batches()), None) if start else None
             if first is not None:
                 loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
@@ -218,10 +219,10 @@ class Past:
         return self.first_time_ms()
 
     def times(self, limit: int) -> list[tuple[int, int]]:
-        """The newest `limit` of `starts`, each with the time of the first record from there on, where there is one."""
+        """The newest `limit` of `starts` that a record follows, each with the time of that record."""
         found = []
         for start in self.starts()[-limit:]:
-            with _closing(self._opener.open_log(start)) as source:
+            with closing(self._opener.open_log(start)) as source:
                 first = next(iter(source.log_batches(start)), None)
             if first is not None:
                 found.append((start, first.header.base_timestamp))
@@ -230,7 +231,7 @@ class Past:
     # ---- loading
 
     def _settled(self, load: Callable[[list[int]], MetadataImage]) -> MetadataImage:
-        """What is loaded of the files that are there, once more if a node removed some of them meanwhile."""
+        """The loaded image; it is loaded again if a node removed files meanwhile."""
         for _ in range(_ATTEMPTS):
             starts = self.starts()
             try:
@@ -244,7 +245,7 @@ class Past:
         raise MetashellError(f"{self.path}: files vanish faster than they can be read: retention, or new checkpoints")
 
     def _with_certainty(self, image: MetadataImage, newest: int) -> MetadataImage:
-        """The image with all that is certain of it: what lies before the end of a later checkpoint is committed too."""
+        """The image with the most that is known to be committed: everything before the end of a later checkpoint is too."""
         position = image.provenance
         certain_to = position.certain_to
         if newest and (certain_to is None or certain_to < min(newest, position.end_offset)):
@@ -254,9 +255,9 @@ class Past:
         return image._replace(provenance=position._replace(certain_to=certain_to))
 
     def _certain_by(self, start: int) -> int | None:
-        """How far the newest checkpoint makes the log certain; it is read to see whether it is complete."""
+        """The offset before which the newest checkpoint shows that all is committed; it is read to see whether it is complete."""
         if self._certain[0] != start:
-            with _closing(self._opener.open(start)) as source:
+            with closing(self._opener.open(start)) as source:
                 self._certain = (start, source.certain_to)
         return self._certain[1]
 
@@ -266,10 +267,10 @@ class Past:
                 image = self._load_on(anchor, end)
                 if image is not None:
                     break
-                # The log was cut before its end, so later ones do not hold either.
+                # The log was truncated before that image's end, so later images are wrong too.
                 self._anchors = [other for other in self._anchors if other.offset < anchor.offset]
             else:
-                with _closing(self._opener.open(start)) as source:
+                with closing(self._opener.open(start)) as source:
                     loader = ImageLoader(snapshot_id=source.snapshot_id, max_decompressed=self.max_decompressed)
                     for batch in source.snapshot_batches():
                         loader.load_snapshot_batch(batch)
@@ -277,16 +278,16 @@ class Past:
                     begin = 0 if source.snapshot_id is None else source.snapshot_id.offset
                     image = self._replay(loader, source, source.log_batches(begin), begin, end, None)
                     if start and end == start and source.snapshot_id is None:
-                        # Where a log begins that lacks what came before.
+                        # The beginning of a log that lacks its first records.
                         image = image._replace(provenance=image.provenance._replace(offset=end - 1, end_offset=end))
             return image._replace(faults=tuple(dict.fromkeys(image.faults)))
 
     def _load_on(self, anchor: _Anchor, end: int | None) -> MetadataImage | None:
-        """The image that lies behind a kept one; None if the log is not the one that it was made of."""
+        """A later image made from a kept one; None if the log was truncated and written again since."""
         last = anchor.last
         if last is None and anchor.offset == end:
             return anchor.image
-        with _closing(self._opener.open_log(anchor.offset if last is None else anchor.offset - 1)) as source:
+        with closing(self._opener.open_log(anchor.offset if last is None else anchor.offset - 1)) as source:
             batches: Iterator[Batch] = iter(source.log_batches(anchor.offset if last is None else anchor.offset - 1))
             if last is not None:
                 found = next(batches, None)
@@ -313,37 +314,33 @@ class Past:
                     self._keep(placed(loader.image(), source, is_cut=True), last)
                 loader.load_batch(batch, start)
                 last = header
-        # A transaction that is open in the middle of the log has its end behind it.
+        # Where reading stops on purpose an open transaction is no fault: its end may come later in the log.
         image = placed(loader.finish() if end is None else loader.image(), source, is_cut=end is not None)
         self._keep(image, last)
         return image
 
     def _anchor_before(self, end: int | None, start: int) -> _Anchor | None:
-        """The kept image that is nearest before `end`, unless the snapshot at `start` is nearer."""
-        index = len(self._anchors) if end is None else bisect_right(self._anchors, end, key=_offset)
+        """The nearest kept image before `end`, unless the snapshot at `start` is nearer."""
+        index = len(self._anchors) if end is None else bisect_right(self._anchors, end, key=attrgetter("offset"))
         anchor = self._anchors[index - 1] if index else None
         return anchor if anchor is not None and anchor.offset >= start else None
 
     def _keep(self, image: MetadataImage, last: BatchHeader | None) -> None:
         position = image.provenance
-        # Of an open transaction an image shows nothing, and nothing can be replayed on it.
+        # An image in the middle of a transaction lacks its records, so the rest cannot be replayed on it.
         if position.offset + 1 != position.end_offset:
             return
         anchors = self._anchors
         if len(anchors) >= _ANCHORS_MAX:
             anchors = [anchors[0], *anchors[2::2]]
-        index = bisect_right(anchors, position.end_offset, key=_offset)
+        index = bisect_right(anchors, position.end_offset, key=attrgetter("offset"))
         if index and anchors[index - 1].offset == position.end_offset:
             return
         self._anchors = [*anchors[:index], _Anchor(position.end_offset, image, last), *anchors[index:]]
 
 
-def _offset(anchor: _Anchor) -> int:
-    return anchor.offset
-
-
 def _identity(header: BatchHeader) -> tuple[int, int, int]:
-    """What no two batches at one place of the log have in common."""
+    """A key that differs for any two batches at one offset."""
     return header.base_offset, header.leader_epoch, header.crc
 
 
@@ -351,12 +348,7 @@ def _later(one: int | None, other: int | None) -> int | None:
     return max((offset for offset in (one, other) if offset is not None), default=None)
 
 
-@contextmanager
-def _closing(source: OpenedSource) -> Iterator[OpenedSource]:
-    try:
-        yield source
-    finally:
-        source.close()
+# ---- moments
 
 
 END = "end"

@@ -1,4 +1,4 @@
-"""What the past is read from: the directory of a node, one file, or the newest snapshot and log of a live quorum, fetched into memory."""
+"""The sources of a past: a node's directory, one file, or the newest snapshot and log of a live quorum, fetched into memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def opener_of(path: str) -> Opener:
-    """The opener of a path, as `log.source.open_source` understands it.
+    """The opener of a path, as `disk.source.open_source` understands it.
 
     Errors: MetashellError for standard input, which can be read once only.
     """
@@ -45,7 +45,7 @@ class DirectoryOpener:
         self.path = path
 
     def starts(self) -> list[int]:
-        """See Opener. Of a log that lacks its beginning, and has no checkpoint instead, it is where that log begins."""
+        """See Opener. For a log without its first records and without a checkpoint, the offset where it begins."""
         try:
             with MetadataDirectory(self.path) as directory:
                 listing = directory.list()
@@ -68,7 +68,7 @@ class DirectoryOpener:
         return known_cluster_of(self.path)
 
     def open(self, start: int) -> DirectorySource:
-        """See Opener. A checkpoint that is not complete gives way to an older one."""
+        """See Opener. An incomplete checkpoint is replaced by an older one."""
         try:
             return DirectorySource(self.path, up_to=start or -1)
         except UsageError as error:
@@ -89,7 +89,7 @@ class FileOpener:
         self.path = path
 
     def starts(self) -> list[int]:
-        """See Opener. Errors: MetashellError for a later segment, which lacks what came before it."""
+        """See Opener. Errors: MetashellError for a later segment, which lacks the records before it."""
         with self.open(0) as source:
             if source.snapshot_id is not None:
                 return [source.snapshot_id.offset]
@@ -118,7 +118,7 @@ class FileOpener:
 
 
 class Piece(Protocol):
-    """Bytes as a quorum gave them: a snapshot's, or batches of the log."""
+    """Bytes fetched from a quorum: a snapshot, or batches of the log."""
 
     @property
     def snapshot_id(self) -> OffsetAndEpoch | None: ...
@@ -127,7 +127,7 @@ class Piece(Protocol):
 
 
 class Older(Protocol):
-    """The log from before a snapshot, and the snapshot where that log begins; none where it begins at offset 0."""
+    """The log before a snapshot, and the older snapshot that this log follows; None if it begins at offset 0."""
 
     @property
     def snapshot(self) -> tuple[OffsetAndEpoch, bytes] | None: ...
@@ -136,7 +136,7 @@ class Older(Protocol):
 
 
 class FetchFault(NamedTuple):
-    """What is wrong with fetched bytes."""
+    """A fault of fetched bytes."""
 
     file: str
     offset: int
@@ -146,7 +146,7 @@ class FetchFault(NamedTuple):
 
 
 class FetchedOpener:
-    """All that a quorum gave, which is committed; more of it may come at any time."""
+    """The bytes fetched from a quorum, all of them committed; more may come at any time."""
 
     def __init__(self, path: str, pieces: Iterable[Piece] = ()) -> None:
         self.path = path
@@ -157,25 +157,25 @@ class FetchedOpener:
             self.add(piece)
 
     def add(self, piece: Piece) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         if piece.snapshot_id is None:
             self._held.log.append(piece.data)
         else:
-            # A newer snapshot while fetching: the log before it has a gap.
+            # A newer snapshot came while fetching, so the log before it has a gap.
             self._held = _Held((piece.snapshot_id, piece.data), [])
             self._older = None
 
     @property
     def snapshot_id(self) -> OffsetAndEpoch | None:
-        """The snapshot with which all begins that was added; None without one."""
+        """The id of the snapshot that was added; None without one."""
         return None if self._held.snapshot is None else self._held.snapshot[0]
 
     def add_older(self, older: Older | None) -> None:
-        """Take what lies before the snapshot, as far as the quorum still has it."""
+        """Add the log before the snapshot, as far as the quorum still has it."""
         self._older = older
 
     def starts(self) -> list[int]:
-        """The end of the snapshot, and where the log from before it begins; 0 without one."""
+        """The end of the snapshot, 0 without one, and where the log before it begins."""
         snapshot, older = self._held.snapshot, self._older
         newest = 0 if snapshot is None else snapshot[0].offset
         return [newest] if older is None else [0 if older.snapshot is None else older.snapshot[0].offset, newest]
@@ -210,7 +210,7 @@ class _Held(NamedTuple):
 
 
 class FetchedSource:
-    """A snapshot, or none, and a log in memory."""
+    """A log in memory, with a snapshot before it or none."""
 
     kind = "quorum"
 

@@ -1,16 +1,16 @@
 """Every record that touched a path, with the state before and after it.
 
-Only records about the path's own subject are replayed; others are not even decoded. So an image here shows the path and nothing else.
+Only records about the path's own subject are replayed; others are not even decoded. So an image here shows that path and nothing else.
 
-A `Target` says which records can touch a path. Its needles are runs of bytes: each record of one kind about the path holds one of them.
-Batches without any needle are skipped. Where no needle is known, the type of each record decides."""
+A `Target` says which records can touch a path. Its needles are byte strings: every record about the path contains one of them. Batches
+without any needle are skipped. If no needle is known, the type of each record decides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from metashell.codec.batch_writer import LEADER_CHANGE
+from metashell.codec.batch_writer import LEADER_CHANGE, read_control_record
 from metashell.codec.batches import walk_records
 from metashell.codec.codes import TOPIC_RESOURCE
 from metashell.codec.metadata_records import GAVE_UP, FrameError, UnknownRecord, make_loop, read_metadata_record
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Touch(NamedTuple):
-    """A record, what it touched, and the images on both sides; `batch` is the offset of the first record of its batch."""
+    """A record, the places that it touched, and the images before and after it; `batch` is the base offset of its batch."""
 
     origin: Origin
     places: tuple[Place, ...]
@@ -49,12 +49,12 @@ class Touch(NamedTuple):
 
 
 class Timeline:
-    """The touches of a target in the order of the log, of records from offset `since` on and before `until`.
+    """The touches of a target by the records from offset `since` to before `until`, in the order of the log.
 
-    Shape: `start` is the offset before which nothing but the state is known, 0 where the log is whole; `known` is that state.
-    `last` is the state at the end of the story: all of it, or as much as the target's records tell. `has_touches` says whether there was
-    any, also one before `since` as far as that was read. `faults` says in lines what of the log could not be read, complete after the
-    iteration, and `gaps` where records are missing: the offset that should have come, and the one that did.
+    Shape: `start` is the offset where the known log begins, 0 for a whole log; `known` is the state there. `last` is the state at the end,
+    whole or made of the target's records only. `has_touches` says whether there was any touch, including those before `since` that were
+    read. `faults` are lines about unreadable parts of the log, complete after the iteration; `gaps` are missing records: the offset that
+    should have come, and the one that came.
     """
 
     def __init__(self, past: Past, target: Target, *, since: int = 0, until: int | None = None) -> None:
@@ -75,8 +75,8 @@ class Timeline:
 
     def __iter__(self) -> Iterator[Touch]:
         starts = self._past.starts()
-        # What is asked for as a whole is replayed as a whole; then a later start saves most of the work. A snapshot that nobody wants
-        # to see record by record is loaded.
+        # A target without needles replays every record, so a later start saves most of the work. If the oldest state is asked for, its
+        # snapshot is loaded and not shown record by record.
         is_late = self._since > 0 and (self._since == starts[0] or (self._target.needles is None and self._since > starts[0]))
         self.start = first = starts[0]
         replayer = self._replayer
@@ -85,7 +85,7 @@ class Timeline:
             if self._target.has_leaders and image.leader is None:
                 image = image._replace(leader=self._leader_before(starts[0]))
             replayer.image = image
-            # In the middle of a metadata transaction: from its beginning on.
+            # `since` may be in the middle of a metadata transaction: read from its beginning.
             first = image.provenance.offset + 1
             source = self._past.open_log(first)
         else:
@@ -117,7 +117,7 @@ class Timeline:
             source.close()
 
     def _leader_before(self, start: int) -> Leader | None:
-        """Whom the last election before `since` named; no checkpoint knows it."""
+        """The leader of the last election before `since`, which no checkpoint holds."""
         loader = ImageLoader()
         source = self._past.open_log(start)
         try:
@@ -132,7 +132,7 @@ class Timeline:
 
 
 class _Replayer:
-    """Replays the records of a target one by one. Those of a metadata transaction are given at its end."""
+    """Replays the records of a target one by one. The touches of a metadata transaction come at its end."""
 
     def __init__(self, target: Target, max_decompressed: int) -> None:
         self.image = EMPTY_IMAGE
@@ -224,8 +224,6 @@ class _Replayer:
             self.image = self._before
 
     def _control(self, batch: Batch) -> Iterator[Touch]:
-        from metashell.codec.batch_writer import read_control_record
-
         loader = ImageLoader(self.image, snapshot_id=self.snapshot_id)
         load = loader.load_batch if self.snapshot_id is None else loader.load_snapshot_batch
         for record in batch.records():
@@ -243,7 +241,7 @@ class _Replayer:
                 yield Touch(origin, (CONTROL_PLACES.get(control.type, ("leader",)),), before, self.image, batch.header.base_offset)
 
 
-__all__ = ["Target", "Timeline", "Touch"]
+# ---- targets
 
 
 _TOPIC: Final = b"\x01\x02\x00"
@@ -276,7 +274,7 @@ _TYPES_OF_PARTS = {
     "producerIds": frozenset({15}),
     "voters": frozenset[int](),
 }
-"""The record types that touch each part of /image; removing a topic removes its configs, so those need topics too."""
+"""The record types that touch each part of /image; configs need those of topics too, since removing a topic removes its configs."""
 ALL_TYPES: Final = frozenset().union(*_TYPES_OF_PARTS.values())
 _BROKER_RECORDS = (*(bytes((1, 0, version)) for version in range(8)), b"\x01\x01\x00", b"\x01\x07\x00", b"\x01\x08\x00")
 _BROKER_CHANGES = tuple(bytes((1, 17, version)) for version in range(8))
@@ -284,9 +282,9 @@ _CONTROLLER_RECORDS = tuple(bytes((1, kind, version)) for kind in (27, 29) for v
 
 
 class Target:
-    """What can touch one path; with `has_controls` control records too, with `has_leaders` elections among them.
+    """The records that can touch one path; with `has_controls` control records too, with `has_leaders` elections among them.
 
-    `learn` finds the ids of topics that have the wanted name, also of those that come and go.
+    `learn` finds the ids of all topics that ever have the wanted name.
     """
 
     def __init__(
@@ -335,7 +333,7 @@ class Target:
 
 
 class PartitionsTarget(Target):
-    """What touches any of these partitions, by topic id and number, however many there are."""
+    """The records that touch any of these partitions, by topic id and number; there may be a million of them."""
 
     def __init__(self, partitions: Iterable[tuple[bytes, int]]) -> None:
         super().__init__(frozenset({_TOPIC_TYPE, _PARTITION, _PARTITION_CHANGE, _REMOVE_TOPIC_TYPE}))
@@ -343,7 +341,7 @@ class PartitionsTarget(Target):
         self._ids = {key[4:] for key in self._keys}
 
     def may_be_in(self, buf: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether a record is about one of them; of a whole batch nothing is known before its records are walked."""
+        """Whether a record is about one of them; always True for a whole batch, whose records have to be walked."""
         if end is None:
             return True
         kind = buf[start + 1]

@@ -1,4 +1,4 @@
-"""Registered brokers and controllers, and the finalized features, among them the metadata.version that decides how records are written."""
+"""Registered brokers and controllers, and the finalized features, with the metadata.version that decides how records are written."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ class Listener(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker as it registered, with what changed since.
+    """A broker's registration with its later changes.
 
     Shape: listeners ordered by name, one a name; `supported_features` maps a feature to (lowest, highest) level;
     `directories` are in Kafka's order of uuids; `cordoned_directories` is None while the broker has not reported them.
@@ -54,12 +54,12 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether the broker has directories and wants no new replicas in any of them."""
+        """Whether all directories of the broker are cordoned, so that it takes no new replicas."""
         return bool(self.directories) and set(self.directories) <= set(self.cordoned_directories or ())
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller as it registered."""
+    """A controller's registration."""
 
     id: int
     incarnation_id: bytes
@@ -78,7 +78,7 @@ class ClusterImage(NamedTuple):
         """The records of all registrations, ordered by id, brokers first."""
         version = record_versions(level).register_broker
         for _, broker in sorted(self.brokers.items()):
-            _tell_broker_loss(broker, level, loss)
+            _report_broker_loss(broker, level, loss)
             yield _broker_record(broker, version), version
         if self.controllers and level < REGISTER_CONTROLLER_LEVEL:
             loss("the registrations of controllers")
@@ -142,6 +142,8 @@ class ClusterDelta:
         broker = self._brokers.get(id)
         if broker is None:
             raise ReplayError(f"broker {id} is not registered")
+        # The epoch names the registration that is meant. A broker that restarts gets a new one, so that a change decided for its former
+        # process cannot fence the new one.
         if broker.epoch != epoch:
             raise ReplayError(f"broker {id} has epoch {broker.epoch}, not {epoch}")
         self._brokers[id] = broker._replace(**changes)
@@ -165,7 +167,7 @@ class ClusterDelta:
 
 
 def in_uuid_order(uuids: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Uuids as Java sorts them: by two signed 64-bit halves."""
+    """Uuids as Java sorts them, by two signed 64-bit halves: an id that begins with byte 0x80 comes before one that begins with 0x00."""
     return tuple(sorted(uuids, key=_signed_halves))
 
 
@@ -182,7 +184,7 @@ def _feature_ranges(features: Iterable[Any]) -> Map[str, tuple[int, int]]:
     return Map({item.name: (item.min_supported_version, item.max_supported_version) for item in features})
 
 
-def _tell_broker_loss(broker: BrokerRegistration, level: int, loss: LossHandler) -> None:
+def _report_broker_loss(broker: BrokerRegistration, level: int, loss: LossHandler) -> None:
     if broker.in_controlled_shutdown and level < IN_CONTROLLED_SHUTDOWN_LEVEL:
         loss("the inControlledShutdown state of one or more brokers")
     if broker.is_migrating_zk_broker and level < ZK_MIGRATION_LEVEL:
@@ -229,6 +231,9 @@ def _feature_structs(make: Any, ranges: Map[str, tuple[int, int]]) -> tuple[Any,
     return tuple(make(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in sorted(ranges.items()))
 
 
+# ---- features
+
+
 class FeaturesImage(NamedTuple):
     """The level of every finalized feature.
 
@@ -243,7 +248,7 @@ class FeaturesImage(NamedTuple):
 
     @property
     def finalized(self) -> dict[str, int]:
-        """The level of every finalized feature by name, kraft.version and metadata.version too where they are set."""
+        """The level of every finalized feature by name, with kraft.version and metadata.version if they are set."""
         levels = dict(self.levels)
         if self.metadata_version is not None:
             levels[METADATA_VERSION] = self.metadata_version
@@ -274,7 +279,7 @@ class FeaturesDelta:
         self._zk_migration_state = image.zk_migration_state
 
     def replay_feature_level(self, record: Any) -> None:
-        """Errors: ReplayError for a metadata.version that means nothing. `newer.py` judges one that is newer than ours."""
+        """Errors: ReplayError for a metadata.version below the oldest. `image.newer_levels` judges one that is newer than this software."""
         name, level = record.name, record.feature_level
         if name == METADATA_VERSION:
             self._set_metadata_version(level)

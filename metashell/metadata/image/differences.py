@@ -1,10 +1,11 @@
 """The places of the metadata that differ between two images.
 
-A place is named by what it is, not by a path: `("partition", topic id, 3)`, `("config", 2, "orders", "retention.ms")`. The records between
-two images show which places they touched. Without those records (a snapshot took their place) both images are compared.
+A place is a kind of thing with its key, not a path: `("partition", topic id, 3)`, `("config", 2, "orders", "retention.ms")`. The records
+between two images show which places they touched. Without those records (a snapshot took their place) both images are compared.
 
-Two images of one history share every topic that did not change. Images of two files share nothing, but nearly all of their bytes are
-equal: runs of partition records are compared as bytes, and only what is left is decoded."""
+Why not compare value by value? A cluster has a million partitions, and nearly all are equal. Two images of one history share every topic
+that did not change, so `is` decides. Images of two files share nothing, but most of their bytes are equal: runs of partition records are
+compared as bytes, and only the rest is decoded."""
 
 from __future__ import annotations
 
@@ -21,18 +22,17 @@ from metashell.metadata.image.partitions import Span, walk_span
 from metashell.metadata.image.settings import quota_entity
 
 if TYPE_CHECKING:
-    from metashell.metadata.image import MetadataImage
     from metashell.metadata.image.image import MetadataImage
     from metashell.metadata.image.source import Batch
     from metashell.metadata.image.topics import TopicImage, TopicsImage
 
 
 Place = tuple[Any, ...]
-"""The kind of thing, and what names it; see `_PLACES`."""
+"""A kind of thing and its key; see `_PLACES`."""
 
 
 class Step(NamedTuple):
-    """Two images, and the batches of the log that lead from one to the other; None where a snapshot does."""
+    """Two images, and the batches of the log between them; None if a snapshot came between."""
 
     before: MetadataImage
     after: MetadataImage
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The record that touched a place last; `record` is Kafka's name of its type, empty where nobody knows."""
+    """The record that touched a place last; `record` is Kafka's name of its type, empty if it is not known."""
 
     offset: int
     epoch: int
@@ -55,7 +55,7 @@ class Origin(NamedTuple):
 
 
 def touched_places(step: Step) -> dict[Place, Origin]:
-    """What may differ between the images of a step, in the order of the records that touched it last."""
+    """The places that may differ between the images of a step, in the order of the records that touched them last."""
     if step.batches is None:
         position = step.after.provenance
         origin = Origin(position.offset, position.epoch, position.timestamp_ms, "")
@@ -86,11 +86,11 @@ def _touched_by(batch: Batch, step: Step) -> Iterator[tuple[Place, Origin]]:
                 for place in places_of(read.body, step):
                     yield place, origin
     except (DecodeError, FrameError):
-        return  # the image's faults name it
+        return  # It is among the image's faults.
 
 
 def places_of(record: Any, step: Step) -> list[Place]:
-    """Which places a metadata record touches that is among those of `step`; empty for one that touches none."""
+    """The places that a metadata record of `step` touches; empty for one that touches none."""
     finder = _PLACES.get(type(record).__name__)
     return [] if finder is None else finder(record, step)
 
@@ -113,7 +113,7 @@ def _of_fencing(record: Any, step: Step) -> list[Place]:
 
 
 def _of_topic(record: Any, step: Step) -> list[Place]:
-    # No controller writes a topic's record twice; one that did would begin without partitions.
+    # No controller writes a topic's record twice. A second one starts a topic without partitions, so the former ones are touched.
     known = step.before.topics.by_id.get(record.topic_id)
     numbers = () if known is None else known.partitions
     return [("topic", record.topic_id), *(("partition", record.topic_id, number) for number in numbers)]
@@ -175,7 +175,7 @@ def different_places(before: MetadataImage, after: MetadataImage) -> Iterator[Pl
     yield from (("acl", id) for id in _different(before.acls.by_id, after.acls.by_id))
     yield from (("scram", *path) for path in _different_twice(before.scram, after.scram))
     yield from (("token", id) for id in _different(before.delegation_tokens, after.delegation_tokens))
-    # Where the record lies is no difference: of a snapshot that is its end.
+    # The offset of the voters' record is no difference: in a snapshot it is the end of the snapshot.
     if (before.voters and before.voters.voters) != (after.voters and after.voters.voters):
         yield ("voters",)
 
@@ -222,12 +222,12 @@ def _keys(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterable[Any]:
 
 
 def _in_some_order(key: Any) -> Any:
-    # Of a quota's entity a name may be None, which has no order.
+    # A name in a quota's entity may be None, which cannot be compared with a text.
     return repr(key) if isinstance(key, tuple) else key
 
 
 def different_topics(before: TopicsImage, after: TopicsImage) -> Iterator[bytes]:
-    """The ids of topics that are in one image only, or may differ; in no order."""
+    """The ids of topics that are in one image only, or may differ; in any order."""
     if before is after:
         return
     was, now = before.by_id, after.by_id
@@ -251,7 +251,7 @@ def different_partitions(before: TopicImage | None, after: TopicImage) -> list[i
 
 
 def _are_alike(before: TopicImage, after: TopicImage) -> bool:
-    """Whether two topics lie in the same bytes, and nothing was said of them later."""
+    """Whether two topics have equal bytes and no later changes."""
     if before.name != after.name or before.overlay or after.overlay or len(before.spans) != len(after.spans):
         return False
     for (buf, start, end, _), (other, other_start, other_end, _) in zip(before.spans, after.spans, strict=True):
@@ -267,7 +267,7 @@ def _are_same(before: tuple[Span, ...], after: tuple[Span, ...]) -> bool:
 
 
 def _numbers_with_other_bytes(before: TopicImage, after: TopicImage) -> set[int]:
-    """The partitions whose records are not the same bytes, or of which later records say something."""
+    """The partitions whose records differ as bytes, or that later records changed."""
     olds, news = _values(before), _values(after)
     differing = {number for number in olds.keys() | news.keys() if olds.get(number) != news.get(number)}
     return differing | {*before.overlay, *after.overlay}

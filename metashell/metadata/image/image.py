@@ -1,7 +1,7 @@
-"""The metadata of a cluster at one offset, the delta that makes the next image, and what in an image is newer than the newest known release.
+"""The metadata of a cluster at one offset, the delta that makes the next image, and what in it is newer than this software.
 
-A newer record is one of an unknown type or version, or one with fields that no known schema has; a newer level is a finalized level beyond
-the table of `codec/releases.py`. Every command takes its judgement and its wording of them from here."""
+A newer record has an unknown type or version, or fields that no known schema has; a newer level is a finalized level beyond the table of
+`codec/releases.py`. Every command takes its judgement and its wording of them from here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from metashell.metadata.image.topics_delta import TopicsDelta
 
 
 class ProducerIdsImage(NamedTuple):
-    """Who got the last block of producer ids, and the first id of the next; all -1 when none was handed out.
+    """The broker that got the last block of producer ids, and the first id of the next block; all -1 if no block was handed out.
 
     A snapshot keeps only the next id, so `broker_id` and `broker_epoch` are -1 after one was read, as in Kafka.
     """
@@ -63,12 +63,11 @@ class ProducerIdsDelta:
 
 
 class MetadataImage(NamedTuple):
-    """Everything that metadata records describe, and what control records say of the quorum; it never changes.
+    """Everything that metadata records describe, and the voters and leader of control records; it never changes.
 
-    An image costs what differs from the one it was made from, so keeping old ones is cheap. `voters` and `leader` are
-    None where no control record named them. `faults` is what could not be applied; `unread` is what is newer than the known schemas in
-    records that were applied all the same, one entry for all records of a kind; `torn_tails` are no faults, but the normal end of a
-    node's last segment.
+    An image costs what differs from the one it was made from, so keeping old ones is cheap. `voters` and `leader` are None if no control
+    record names them. `faults` are the records that could not be applied. `unread` are the parts of applied records that are newer than
+    the known schemas, one entry for all records of a kind. `torn_tails` are no faults, but the normal end of a node's last segment.
     """
 
     features: FeaturesImage = FeaturesImage()
@@ -89,13 +88,12 @@ class MetadataImage(NamedTuple):
 
     @property
     def is_as_formatted(self) -> bool:
-        """Whether no server has written to it: neither a leader nor a node nor a topic."""
+        """Whether no server has written to it: it has no leader, node or topic."""
         return not (self.leader or self.cluster.brokers or self.cluster.controllers or self.topics.by_id)
 
     def has_same_metadata(self, other: MetadataImage) -> bool:
         """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
-        mine, others = self._metadata(), other._metadata()
-        return mine == others
+        return self._metadata() == other._metadata()
 
     def _metadata(self) -> tuple[object, ...]:
         return (
@@ -112,16 +110,18 @@ class MetadataImage(NamedTuple):
 
 
 EMPTY_IMAGE = MetadataImage()
-"""What there is before the first record."""
+"""The image before the first record."""
 
 
 class MetadataDelta:
     """Gathers the changes that records make to an image, which stays as it is.
 
-    Use: `replay` any number of records, then `apply` once. What a transaction does goes to a delta of its own, which
-    is applied or dropped. An image's faults, provenance, voters and leader are the loader's; they are carried over.
-    With `keeps_objects` the next image holds the partitions that changed as objects: three times the room, but none is decoded when it
-    is read. An area that no record names stays the very object that it was: most batches touch one.
+    Use: `replay` any number of records, then `apply` once. A metadata transaction gets a delta of its own, which is applied or dropped.
+    An image's faults, provenance, voters and leader are the loader's; they are carried over. With `keeps_objects` the next image holds the
+    changed partitions as objects: three times the memory, but reading one decodes nothing.
+
+    Why are area deltas made late? Most batches touch one area. The others stay the same objects, so that `is` tells that nothing changed
+    there, and a batch costs only its own area.
     """
 
     __slots__ = ("_areas", "_keeps_objects", "image")
@@ -160,11 +160,11 @@ class MetadataDelta:
         return self.image._replace(**{name: area.apply() for name, area in self._areas.items()})
 
     def remove_topic(self, record: Any) -> None:
-        """Drop a topic and its configuration, which no record of its own removes."""
+        """Drop a topic and its configuration: a controller writes no record that removes the configuration."""
         self._area("configs").forget_topic(self.topics.replay_remove_topic(record))
 
     def skip(self, record: Any) -> None:
-        """Take a record that only advances the log."""
+        """Ignore a record that only advances the log."""
 
 
 def area_of(message: str) -> str:
@@ -183,7 +183,7 @@ _AREAS: dict[str, Callable[[Any], Any]] = {
     "scram": ScramDelta,
     "delegation_tokens": DelegationTokensDelta,
 }
-"""What gathers the changes of each area of an image."""
+"""The class that gathers the changes of each area of an image."""
 
 _ROUTES = {
     "RegisterBrokerRecord": ("cluster", "replay_register_broker"),
@@ -211,7 +211,10 @@ _ROUTES = {
     "ZkMigrationStateRecord": ("features", "replay_zk_migration_state"),
     "NoOpRecord": ("", "skip"),
 }
-"""Which part of a delta takes a record, and by which method; transactions are the loader's."""
+"""The area and method of a delta that replay a record; transactions are the loader's."""
+
+
+# ---- parts that are newer than this software
 
 
 _AREA_WORDS: Final = {
@@ -225,16 +228,16 @@ _AREA_WORDS: Final = {
     "scram": "SCRAM credentials",
     "delegation_tokens": "delegation tokens",
 }
-"""What the records of each area are about, in words."""
+"""The subject of each area's records, in words."""
 ANYTHING: Final = "any answer"
 _NAME_OF_TYPE: Final = {name: METADATA_TYPES[type] for type, name in RECORD_TYPE_NAMES.items()}
 
 
 class Newer(NamedTuple):
-    """One thing that is newer than what is known.
+    """One thing that is newer than this software.
 
-    Shape: `records` have it, the first at `offset` of `file`; a level has 0 and -1. `missing` says what may lack something for that
-    reason, empty where all of it was applied.
+    Shape: `records` have it, the first at `offset` of `file`; a level has 0 and -1. `missing` says which answers may lack something
+    because of it, empty if all of it was applied.
     """
 
     what: str
@@ -250,7 +253,7 @@ class Newer(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What it is and where: `record type 30 (12 records, the first at offset 812)`."""
+        """The thing and its place: `record type 30 (12 records, the first at offset 812)`."""
         if not self.records:
             return self.what
         inside = f" of {self.file.rpartition('/')[2]}" if self.file.endswith(".checkpoint") else ""
@@ -259,17 +262,17 @@ class Newer(NamedTuple):
 
 
 def newer_parts(image: MetadataImage) -> list[Newer]:
-    """Everything in an image that is newer than what is known: records first, then levels."""
+    """Everything in an image that is newer than this software: records first, then levels."""
     return [*_records(image), *newer_levels(image.features.finalized)]
 
 
 def is_newer(image: MetadataImage) -> bool:
-    """Whether anything in an image is newer than what is known, for who asks at every key."""
+    """Whether anything in an image is newer than this software; cheap enough for the prompt, which asks at every key."""
     return bool(image.unread or any(fault.newer for fault in image.faults) or newer_levels(image.features.finalized))
 
 
 def newer_levels(levels: Mapping[str, int]) -> list[Newer]:
-    """The finalized levels above those of the newest release known, and features that it does not have."""
+    """The finalized levels above those of the newest known release, and features that it does not have."""
     found = unsupported_features(levels)
     return [Newer(level_name(one.feature, one.level)) for one in found if one.supported is None or one.level > one.supported[1]]
 
@@ -285,7 +288,7 @@ def damage_of(image: MetadataImage) -> list[Fault]:
 
 
 def trouble_lines(image: MetadataImage) -> Iterator[str]:
-    """One line for what is damaged, and one for what is newer than what is known."""
+    """One line for damage, and one for parts that are newer than this software."""
     damage = damage_of(image)
     if damage:
         yield f"{damage[0]} ({counted(len(damage), 'fault')})"
@@ -294,13 +297,13 @@ def trouble_lines(image: MetadataImage) -> Iterator[str]:
 
 
 def newer_line(parts: Iterable[Newer]) -> str:
-    """One line for a person; empty where nothing is newer."""
+    """One line for people; empty if nothing is newer."""
     words = "; ".join(part.text for part in parts)
     return f"newer than Kafka {NEWEST_RELEASE.name}, the newest release known: {words}" if words else ""
 
 
 def newer_values(parts: Iterable[Newer]) -> list[dict[str, Any]]:
-    """The same for programs; what does not apply is null."""
+    """The same for programs; a value that does not apply is null."""
     return [
         {
             "what": part.what,

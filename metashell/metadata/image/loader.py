@@ -1,6 +1,6 @@
 """Turns batches into an image: the only way from bytes to metadata, for files, directories and live quorums.
 
-It also keeps the loader's position in the log, from which `Provenance` is made."""
+`PositionTracker` follows the position in the log, from which `Provenance` is made."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from metashell.metadata.image.topics_delta import TopicsDelta
 def load_image(
     source: Source, *, certain_only: bool = False, end_offset: int | None = None, max_decompressed: int = MAX_DECOMPRESSED
 ) -> MetadataImage:
-    """The image that a source gives, with everything it holds before and after what is wrong in it.
+    """The image of a source, with everything that could be read before and after its faults.
 
-    Shape: with `certain_only` nothing from `certain_to` on is read, with `end_offset` nothing of the log from that offset on;
-    a batch that would be larger than `max_decompressed` is a fault. The garbage collector rests meanwhile, and what was
-    made is out of its sight afterwards: there are millions of objects and no cycles.
+    Shape: `certain_only` leaves out the log from `certain_to` on, `end_offset` the log from that offset on; a batch larger than
+    `max_decompressed` is a fault. The garbage collector is off meanwhile and ignores the new objects afterwards: there are millions of
+    them and no cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -57,12 +57,12 @@ def _load(source: Source, certain_only: bool, end_offset: int | None, max_decomp
         batches = source.log_batches(start)
         for batch in batches if limit is None else batches_before(batches, limit):
             loader.load_batch(batch, start)
-    # A transaction that is open where reading stops on purpose has its end behind it.
+    # Where reading stops on purpose an open transaction is no fault: its end may come later in the log.
     return placed(loader.finish() if limit is None else loader.image(), source, is_cut=limit is not None)
 
 
 def placed(image: MetadataImage, source: Source, *, is_cut: bool) -> MetadataImage:
-    """The image with where it is from, and what its source could not read; `is_cut` says that the log was not read to its end."""
+    """The image with its provenance and the faults of its source; `is_cut` says that the log was not read to its end."""
     torn_tails = tuple(fault_of(trouble) for trouble in source.faults if trouble.is_tail)
     troubles = [fault_of(trouble) for trouble in source.faults if not trouble.is_tail]
     log_end = None if is_cut else source.end_offset
@@ -76,14 +76,18 @@ def placed(image: MetadataImage, source: Source, *, is_cut: bool) -> MetadataIma
 
 
 def fault_of(trouble: SourceTrouble) -> Fault:
-    """The fault of an image that stands for what its source could not read."""
+    """The fault of an image for a part of its source that could not be read."""
     return Fault(trouble.file, trouble.offset, trouble.position, "", trouble.reason)
 
 
 class ImageLoader:
     """Replays batches, first those of a snapshot, then those of the log after it, and gives the image at any point.
 
-    A metadata transaction shows in images once it has ended; an aborted one never does.
+    An image shows a metadata transaction once it has ended; it never shows an aborted one. So between BEGIN at offset 40 and END at 47 the
+    image stays that of offset 39, while `provenance.end_offset` goes on: a reader can see that there is more.
+
+    Nothing raises here. A record that cannot be applied becomes a fault with its place, and replay goes on: one bad record must not hide a
+    whole cluster from the person who looks for it.
     """
 
     def __init__(
@@ -109,24 +113,28 @@ class ImageLoader:
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """What was wrong with what this loader was given so far, in order: all of it is not in its images, or there with a doubt."""
+        """The faults of everything loaded so far, in order."""
         return self._faults
 
     @property
     def unread(self) -> tuple[Fault, ...]:
-        """See MetadataImage: what is newer in the records that were applied."""
+        """The newer parts of records that were applied; see MetadataImage."""
         return tuple(self._unread.values())
 
     # ---- batches
 
     def load_snapshot_batch(self, batch: Batch) -> None:
-        """Replay one batch of a snapshot, whose offsets are the file's own."""
+        """Replay one batch of a snapshot, whose offsets count from 0 in its own file."""
         self._in_snapshot = True
         self._load(batch, 0)
         self._in_snapshot = False
 
     def load_batch(self, batch: Batch, from_offset: int = 0) -> None:
-        """Replay one batch of the log; what lies before `from_offset` is in the snapshot already."""
+        """Replay one batch of the log from `from_offset` on; the snapshot has the records before it.
+
+        Example: a checkpoint ends at offset 120, and the log has a batch of offsets 118 to 125. Records 118 and 119 are in the checkpoint.
+        Replayed twice, a partition change would raise its epochs twice.
+        """
         self._load(batch, from_offset)
 
     def _load(self, batch: Batch, from_offset: int) -> None:
@@ -167,7 +175,7 @@ class ImageLoader:
         return self._delta.topics
 
     def replay_value(self, buf: bytes, fields: RecordFields) -> None:
-        """Decode one record and replay it; what is wrong with it becomes a fault."""
+        """Decode one record and replay it; an error becomes a fault."""
         assert self._batch is not None
         offset = self._batch.header.base_offset + fields[0]
         start, size = fields[4], fields[5]
@@ -187,7 +195,7 @@ class ImageLoader:
             self._add_fault(offset, record.type_name, record.fault or "", newer)
             return
         if newer:
-            # Kafka applies it too: what it knows of the record is where it always was.
+            # Kafka applies it too: a newer version or tag leaves the known fields where they are.
             self._note_newer(offset, record)
         elif record.fault is not None:
             self._add_fault(offset, record.type_name, record.fault)
@@ -197,7 +205,7 @@ class ImageLoader:
             self._add_fault(offset, record.type_name, str(error))
 
     def note_topic_fault(self, index: int, error: ReplayError) -> None:
-        """List what is odd about the topic that the batch's record `index` adds."""
+        """Note a fault of the topic that record `index` of the batch adds."""
         assert self._batch is not None
         self._add_fault(self._batch.header.base_offset + index, "TOPIC_RECORD", str(error))
 
@@ -244,7 +252,7 @@ class ImageLoader:
                 self._apply_control(control.type, control.body, record.offset, batch.header)
 
     def _apply_control(self, type: int, body: Any, offset: int, header: BatchHeader) -> None:
-        """Take what a control record says. Those of a snapshot's end and of producers' transactions say nothing of the quorum."""
+        """Apply a control record. The end of a snapshot and the markers of producers' transactions say nothing about the quorum."""
         if type == SNAPSHOT_HEADER:
             self._position.header_timestamp_ms = body.last_contained_log_timestamp
         elif type == KRAFT_VERSION_RECORD:
@@ -258,7 +266,7 @@ class ImageLoader:
     # ---- images
 
     def image(self) -> MetadataImage:
-        """The image of what has been replayed; a transaction that is open does not show."""
+        """The image of all that was replayed, without an open transaction."""
         if self._before_transaction is not None:
             applied = self._before_transaction
             provenance = self._position.provenance_before_transaction()
@@ -276,14 +284,14 @@ class ImageLoader:
         )
 
     def finish(self) -> MetadataImage:
-        """The image at the end of the input; a transaction that is still open is a fault."""
+        """The image at the end of the input; a transaction that is still open is a fault, since its records are missing in the image."""
         if self._before_transaction is not None:
             reason = "the transaction that begins here has no end: what it holds is not shown"
             self._add_fault(self._position.transaction_start, "BEGIN_TRANSACTION_RECORD", reason)
         return self.image()
 
     def _note_newer(self, offset: int, record: MetadataRecord) -> None:
-        """Count a record with its kind: a release may write millions that are alike."""
+        """Count a record with its kind: a newer release may write millions of one kind."""
         reason = record.fault or f"{record.newer} is not known"
         fault = self._fault(offset, record.type_name, reason, record.newer)._replace(is_whole=not record.unknown_tags)
         first = self._unread.setdefault(_kind(fault), fault)
@@ -304,7 +312,11 @@ def _kind(fault: Fault) -> tuple[str, str, bool]:
 
 
 class PositionTracker:
-    """Follows the batches that a loader replays."""
+    """Follows the batches that a loader replays.
+
+    Only headers are kept per batch, and a Provenance is made when one is asked for: a log has millions of batches, and hardly any of their
+    positions is read.
+    """
 
     __slots__ = ("_before_transaction", "_data", "_log", "_snapshot", "_snapshot_id", "_start", "header_timestamp_ms", "transaction_start")
 
@@ -320,10 +332,12 @@ class PositionTracker:
         self.transaction_start = -1
 
     def pass_batch(self, header: BatchHeader, in_snapshot: bool) -> None:
-        """Take note that a batch has been replayed; nothing is worked out before it is asked for."""
+        """Note that a batch has been replayed."""
         if in_snapshot:
             self._snapshot = header
         else:
+            # The first batch of all, without a snapshot or an image before it. If its base offset is 500, nothing has offsets 0 to 499,
+            # and the image lacks them.
             if self._log is None and self._snapshot is None and self._snapshot_id is None and self._start.end_offset == 0:
                 self._start = self._start._replace(begins_at=header.base_offset)
             self._log = header
@@ -331,7 +345,7 @@ class PositionTracker:
             self._data = header
 
     def begin_transaction(self, offset: int, header: BatchHeader) -> None:
-        """Take note of where a transaction begins, in the middle of a batch perhaps."""
+        """Note where a transaction begins, which may be inside a batch."""
         self.transaction_start = offset
         self._before_transaction = self.provenance()
         if offset > header.base_offset:
@@ -340,13 +354,13 @@ class PositionTracker:
             )
 
     def log_offset(self, offset: int, in_snapshot: bool) -> int:
-        """The log offset at which a control record counts: one in a snapshot, at its last contained offset."""
+        """The log offset of a control record; one in a snapshot counts at the snapshot's last contained offset."""
         if not in_snapshot:
             return offset
         return -1 if self._snapshot_id is None else self._snapshot_id.offset - 1
 
     def provenance(self) -> Provenance:
-        """The position after all that was replayed."""
+        """The position after everything that was replayed."""
         provenance = self._start
         if self._data is not None:
             provenance = provenance._replace(
@@ -359,13 +373,13 @@ class PositionTracker:
             return _at(provenance, end, self._log.leader_epoch, self._log.max_timestamp)
         if self._snapshot is None:
             return provenance
-        # A checkpoint's name says where in the log it stands; under another name all there is are the file's own numbers.
+        # A checkpoint's name has its offset and epoch in the log. A file of another name has only its own numbering.
         if self._snapshot_id is not None:
             return _at(provenance, self._snapshot_id.offset, self._snapshot_id.epoch, self.header_timestamp_ms)
         return _at(provenance, self._snapshot.last_offset + 1, self._snapshot.leader_epoch, self.header_timestamp_ms)
 
     def provenance_before_transaction(self) -> Provenance:
-        """The position of an image that shows no open transaction, although reading has gone on."""
+        """The position of an image without the open transaction, although replay has gone on."""
         return self._before_transaction._replace(end_offset=self.provenance().end_offset)
 
 

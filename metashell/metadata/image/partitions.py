@@ -1,12 +1,13 @@
 """The state of one partition, the function that folds changes into it, and the spans of bytes that hold many of them.
 
-A partition is held as an object or as bytes that nobody has decoded yet. Both get their state from the same function, so they cannot
-differ.
+Why are partitions kept as bytes? An object takes 450 bytes and some microseconds to make, its record 110 bytes that are in memory anyway,
+and of a million partitions most commands read a few. An object and bytes get their state from the same function, `partition_from_record`,
+so that they cannot differ.
 
-A span is a piece of a batch that holds only PartitionRecords of one topic. Each was checked when the batch was opened, and is written the
-way Kafka writes it: attributes 0, timestamp delta 0, null key, no headers, sizes of at most two bytes, frame and version of one byte each.
-So a span can be walked with little work, and the walk never fails. A record that decodes but is written otherwise is kept by itself, in
-the topic's overlay (`topics.py`)."""
+A span is a piece of a batch that holds only PartitionRecords of one topic. Each record was checked when the batch was opened, and has the
+form that Kafka writes: attributes 0, timestamp delta 0, null key, no headers, sizes of at most two bytes, frame and version of one byte
+each. So walking a span takes little work and never fails. A record that decodes but has another form is kept by itself, in the topic's
+overlay (`topics.py`)."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ _RECOVERY_STATES = (0, 1)
 
 
 class PartitionRegistration(NamedTuple):
-    """What the controller knows of a partition.
+    """The state of a partition as the controller knows it.
 
     Shape: replica ids in order of preference; `directories` has one 16-byte id for each replica; `leader` is -1 for
-    none; `leader_recovery_state` is 0 (recovered) or 1 (recovering). A tuple and not a dataclass, because these are
-    made by the million.
+    none; `leader_recovery_state` is 0 (recovered) or 1 (recovering). It is a tuple and no dataclass because a million of
+    them are made.
     Source: org.apache.kafka.metadata.PartitionRegistration.
     """
 
@@ -48,7 +49,7 @@ class PartitionRegistration(NamedTuple):
 
 
 class ClearElr:
-    """The change that a ClearElrRecord makes to each partition; there is one of it, `CLEAR_ELR`."""
+    """The change that a ClearElrRecord makes to each partition; its only instance is `CLEAR_ELR`."""
 
     def __repr__(self) -> str:
         return "CLEAR_ELR"
@@ -58,7 +59,7 @@ CLEAR_ELR = ClearElr()
 
 
 def partition_from_record(record: Any) -> PartitionRegistration:
-    """The state that a PartitionRecord gives, taken literally.
+    """The state that a PartitionRecord gives.
 
     Errors: ReplayError if directories do not fit the replicas, or the recovery state means nothing.
     """
@@ -84,10 +85,11 @@ def partition_from_record(record: Any) -> PartitionRegistration:
 
 
 def check_change(record: Any) -> bool:
-    """Whether a PartitionChangeRecord fits any partition, so that it need not be folded to be accepted.
+    """Whether a PartitionChangeRecord fits every partition, so that it can be kept without folding it.
 
-    Shape: one that sets replicas or directories fits or not depending on the other; the caller folds it at once.
-    Errors: ReplayError if it can fit none.
+    Shape: False for a change that sets replicas or directories: whether it fits depends on the partition's other one of the two, so the
+    caller folds it at once.
+    Errors: ReplayError if it fits no partition.
     """
     replicas, directories = record.replicas, record.directories
     if record.leader_recovery_state not in (NO_RECOVERY_CHANGE, *_RECOVERY_STATES):
@@ -100,8 +102,14 @@ def check_change(record: Any) -> bool:
 def fold_changes(base: PartitionRegistration, changes: Iterable[Any]) -> PartitionRegistration:
     """The state after PartitionChangeRecords (and CLEAR_ELR) have been merged, in order.
 
-    The leader epoch goes up with every change that names a leader, also the same one; the partition epoch with every
-    change. Directories stay as they are by position; where all are MIGRATING they stretch to the new replicas.
+    Every change raises the partition epoch. A change that names a leader raises the leader epoch, even if it names the same leader: the
+    controller does so on purpose when a reassignment removes replicas, to fence them. Take leader 1, leader epoch 4, partition epoch 9:
+
+        isr=(1, 2)          leader 1, leader epoch 4, partition epoch 10
+        leader=1            leader 1, leader epoch 5, partition epoch 11
+        CLEAR_ELR, no ELR   the same: nothing to clear is no change
+
+    Directories keep their positions; if all are MIGRATING there is one for each of the new replicas.
     Errors: ReplayError if directories do not fit the replicas.
     Source: org.apache.kafka.metadata.PartitionRegistration.merge, TopicDelta.replay.
     """
@@ -134,7 +142,11 @@ def fold_changes(base: PartitionRegistration, changes: Iterable[Any]) -> Partiti
 
 
 def _placement(replicas: tuple[int, ...], directories: tuple[bytes, ...], change: Any) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-    """Replicas and directories after a change that sets one of them, or both."""
+    """Replicas and directories after a change that sets one of them, or both.
+
+    MIGRATING stands for the unknown directory of a partition from before metadata.version 3.7-IV2. Changes of that time set replicas and no
+    directories, so their number follows the replicas.
+    """
     replicas = replicas if change.replicas is None else change.replicas
     directories = directories if change.directories is None else change.directories
     if all(directory == MIGRATING_DIRECTORY for directory in directories):
@@ -145,7 +157,7 @@ def _placement(replicas: tuple[int, ...], directories: tuple[bytes, ...], change
 
 
 def partition_record(partition: PartitionRegistration, topic_id: bytes, partition_id: int, level: int, loss: LossHandler) -> Any:
-    """The PartitionRecord that says what `partition` is, as far as `level` can.
+    """The PartitionRecord of a partition, as far as the metadata.version `level` can express it.
 
     Source: org.apache.kafka.metadata.PartitionRegistration.toRecord.
     """
@@ -172,11 +184,14 @@ def partition_record(partition: PartitionRegistration, topic_id: bytes, partitio
     )
 
 
+# ---- spans
+
+
 _INT32 = Struct(">i").unpack_from
 
 
 class Span(NamedTuple):
-    """`record_count` partition records in `buf[start:end]`; the bytes of the batch live as long as a span of it."""
+    """`record_count` partition records in `buf[start:end]`; a span keeps the bytes of its whole batch alive."""
 
     buf: bytes
     start: int
@@ -185,7 +200,7 @@ class Span(NamedTuple):
 
 
 class SpanIndex:
-    """Which partitions are in the spans of a topic, and where; of a repeated one the last counts.
+    """Which partitions are in the spans of a topic, and where; the last record of a repeated partition counts.
 
     Shape: places are ordinals over all spans; `_ordinals` is None when the partitions are 0, 1, 2, ... in order, as in
     every snapshot, so that an index costs 8 bytes a partition.
@@ -219,7 +234,7 @@ class SpanIndex:
         return isinstance(partition_id, int) and 0 <= partition_id < len(self._starts)
 
     def read(self, partition_id: int) -> PartitionRegistration:
-        """The partition as its record has it. Errors: KeyError for one that is in no span."""
+        """The partition of a record. Errors: KeyError for one that is in no span."""
         return read_partition(*self.place(partition_id))
 
     def place(self, partition_id: int) -> tuple[bytes, int, int]:
@@ -238,7 +253,7 @@ class SpanIndex:
 
 
 def walk_span(span: Span) -> tuple[list[int], list[int], list[int]]:
-    """The id of each record's partition, where its value starts, and where that ends."""
+    """The partition id of each record, and where its value starts and ends."""
     buf, at, _, count = span
     partition_ids: list[int] = []
     starts: list[int] = []
@@ -263,7 +278,7 @@ def walk_span(span: Span) -> tuple[list[int], list[int], list[int]]:
 
 
 def walk_ids(span: Span) -> list[int]:
-    """The ids alone: half the work of `walk_span`, for counting and listing."""
+    """The partition ids alone. Counting and listing need no more, and this takes half the time of `walk_span`."""
     buf, at, _, count = span
     partition_ids: list[int] = []
     for _ in range(count):
@@ -299,7 +314,7 @@ _readers: dict[int, Callable[[bytes, int, int], Any]] = {}
 
 
 def merge_spans(spans: tuple[Span, ...], span: Span) -> tuple[Span, ...]:
-    """`spans` and one more, joined to the last if it goes on where that ends."""
+    """`spans` and one more, joined to the last if it continues that."""
     if spans:
         last = spans[-1]
         if last.buf is span.buf and last.end == span.start:

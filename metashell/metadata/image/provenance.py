@@ -1,4 +1,4 @@
-"""What an image carries beside the metadata: its source, the voter set and the leader, the faults of replay, and the loss of writing.
+"""The parts of an image beside the metadata: its source, the voter set and the leader, the faults of replay, the losses of writing.
 
 Voters and leader come from the control records of the Raft layer. A fault is a record that replay could not apply. A loss is information
 that a record of an older metadata.version cannot hold; the caller's `LossHandler` decides whether that is an error."""
@@ -12,14 +12,14 @@ from metashell.common.errors import MetashellError
 
 
 class Provenance(NamedTuple):
-    """The position of an image in the log, in two voices.
+    """The position of an image in the log, in our own voice and in Kafka's.
 
-    Shape: `offset` is the last offset that the image contains, `epoch` the leader epoch there; of a checkpoint they
-    come from its name and its header. `file_*` are what Kafka's shell prints: the last data record's offset in the
+    Shape: `offset` is the last offset that the image contains, `epoch` the leader epoch there; for a checkpoint they
+    come from its name and its header. `file_*` are the numbers that Kafka's shell prints: the last data record's offset in the
     file's own numbering, its batch's epoch, and that batch's largest timestamp. All are -1 for nothing.
-    `end_offset` is where reading ended; what lies before `certain_to` is committed for certain, None if nothing is
-    known to be. `begins_at` is the offset of the first record where what came before it is neither there nor in a snapshot, else 0:
-    then the image lacks what those records said. Units: timestamps are Unix milliseconds; ends are exclusive.
+    `end_offset` is where reading ended. Records before `certain_to` are committed, None if none is known to be.
+    `begins_at` is the offset of the first record if the records before it are neither in the log nor in a snapshot, so that the image
+    lacks them, else 0. Units: timestamps are Unix milliseconds; ends are exclusive.
     Source: org.apache.kafka.image.MetadataProvenance.
     """
 
@@ -55,7 +55,7 @@ class Voter(NamedTuple):
 
 
 class VoterSet(NamedTuple):
-    """The voters, ordered by id, and the offset of the record that named them.
+    """The voters, ordered by id, and the offset of the record that names them.
 
     Shape: the offset is that of the log; a record inside a snapshot counts at the snapshot's last contained offset.
     """
@@ -65,7 +65,7 @@ class VoterSet(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """Who won the newest election that the log records, and the ids of who could vote, ordered; static voters are named nowhere else."""
+    """The winner of the newest election in the log, and the ids of its voters in order, which with kraft.version 0 stand nowhere else."""
 
     id: int
     epoch: int
@@ -88,13 +88,13 @@ def voter_set(record: Any, offset: int) -> VoterSet:
 
 
 class Fault(NamedTuple):
-    """One thing in the input that is not in the image, or is there with a doubt.
+    """One thing in the input that is missing in the image, or that may be wrong there.
 
-    Shape: `offset` is the log offset of the record (of the snapshot's own numbering inside a checkpoint), `position` the
-    byte of its batch in `file`; -1 where there is none. `record_type` is Kafka's upper-case name, empty for a fault of
-    the file or the batch. `newer` names the part that is newer than what is known (`record type 30`, `TOPIC_RECORD version 1`), so that
-    nothing is damaged; it is empty for every other fault. `is_whole` says of such a record that all of it was read and applied.
-    `record_count` is more than 1 where one stands for all records of its kind, of which it is the first.
+    Shape: `offset` is the log offset of the record (inside a checkpoint in the file's own numbering), `position` the byte of its batch in
+    `file`; -1 if there is none. `record_type` is Kafka's upper-case name, empty for a fault of the file or the batch. `newer` names the
+    part that is newer than this software (`record type 30`, `TOPIC_RECORD version 1`), so that nothing is damaged; it is empty for every
+    other fault. `is_whole` says that all of such a record was read and applied. `record_count` is more than 1 if the fault stands for all
+    records of its kind, of which it is the first.
     """
 
     file: str
@@ -119,7 +119,7 @@ class Fault(NamedTuple):
 class ReplayError(MetashellError):
     """A record that does not fit the image it is replayed on.
 
-    `applied` says whether it changed the image all the same: a level that is newer than ours, for example, is kept.
+    `applied` says that it changed the image all the same: a topic whose name was taken, for example, replaces the former one.
     """
 
     def __init__(self, message: str, *, applied: bool = False) -> None:
@@ -131,7 +131,7 @@ VersionedRecord = tuple[Any, int]
 """A record's body and the version to write it in."""
 
 LossHandler = Callable[[str], None]
-"""Told once for each kind of information that does not fit; it raises, or the writing goes on without it."""
+"""Called once for each kind of information that does not fit; it raises, or the writer goes on without it."""
 
 
 class ImageLossError(MetashellError):

@@ -1,13 +1,14 @@
-"""What operators set: dynamic configs, client quotas, ACLs, SCRAM credentials and delegation tokens.
+"""Settings made by operators: dynamic configs, client quotas, ACLs, SCRAM credentials and delegation tokens.
 
 Each is a persistent map by key, with a delta that replays its records. The maps of maps (configs by resource, quotas by entity,
-credentials by mechanism) never hold an empty map: what has no value left is absent. A token's HMAC is not in the log, so it is not here
+credentials by mechanism) never hold an empty map: a resource whose last value was removed is absent. Otherwise an image would differ from
+the one that its own snapshot gives, since no record can express an empty resource. A token's HMAC is not in the log, so it is not here
 either."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from immutables import Map
@@ -35,7 +36,7 @@ class NestedDelta(Generic[Outer, Inner, Value]):
         self._maps[outer] = Map({inner: value}) if values is None else values.set(inner, value)
 
     def _drop(self, outer: Outer, inner: Inner) -> bool:
-        """Take one value away, and the map that it was the last one of; whether it was there."""
+        """Remove one value, and its map if that is empty then; returns whether the value was there."""
         values = self._maps.get(outer)
         if values is None or inner not in values:
             return False
@@ -66,7 +67,7 @@ class ConfigsDelta(NestedDelta[tuple[int, str], str, str]):
             self._drop(resource, record.name)
 
     def forget_topic(self, name: str) -> None:
-        """Drop what a removed topic had: no record says so but the topic's own removal."""
+        """Drop the configuration of a removed topic: only the removal of the topic says that it is gone."""
         self._maps.pop((TOPIC_RESOURCE, name), None)
 
 
@@ -96,12 +97,8 @@ class ClientQuotasDelta(NestedDelta[QuotaEntity, str, float]):
 
 
 def quota_entity(parts: Any) -> QuotaEntity:
-    """The entity of a record; of a type that is named twice, the later name counts."""
-    return tuple(sorted({part.entity_type: part.entity_name for part in parts}.items(), key=_by_type))
-
-
-def _by_type(part: tuple[str, str | None]) -> str:
-    return part[0]
+    """The entity of a record; if a type is named twice, the later name counts."""
+    return tuple(sorted({part.entity_type: part.entity_name for part in parts}.items(), key=itemgetter(0)))
 
 
 def write_client_quotas(image: ClientQuotasImage) -> Iterator[VersionedRecord]:
@@ -169,7 +166,7 @@ class AclsDelta:
 
 
 class ScramCredential(NamedTuple):
-    """What a server keeps of a user's password."""
+    """The part of a user's password that a server stores."""
 
     salt: bytes
     stored_key: bytes

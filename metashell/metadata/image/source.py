@@ -1,6 +1,6 @@
-"""The Protocol of what an image is loaded from, how a log is cut at an offset, and how many bytes its records take.
+"""The Protocol of an image's source, a log cut at an offset, and the bytes that records take.
 
-`log` and the observer of a live quorum fulfil the Protocol. A log is cut at an offset by taking the batches before it and the first
+`disk.source` and the observer of a live quorum implement the Protocol. A log cut at an offset has the batches before it and the first
 records of the batch that holds it. Sizes are counted by kind of record and by topic."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from metashell.common.values import OffsetAndEpoch
 
 
 class Batch(Protocol):
-    """A record batch of version 2; log and live have them."""
+    """A record batch of version 2, from a file or fetched."""
 
     @property
     def header(self) -> BatchHeader: ...
@@ -31,7 +31,7 @@ class Batch(Protocol):
 
 
 class SourceTrouble(Protocol):
-    """What a source could not read; see log's SourceFault."""
+    """A part of a source that could not be read; `disk.source.SourceFault` is one."""
 
     @property
     def file(self) -> str: ...
@@ -65,10 +65,14 @@ class Source(Protocol):
 
 
 def batches_before(batches: Iterable[Batch], end: int) -> Iterator[Batch]:
-    """The batches before offset `end`; of the one in which it lies the records before it.
+    """The batches before offset `end`; of the batch that holds it, the records before it.
 
-    A base offset is in no checksum. So one that does not follow the batch before it says nothing by itself: it counts if the batch behind
-    it follows; else that one says where both are.
+    Why not stop at the first batch that reaches `end`? No checksum covers a base offset, so one flipped bit could end the log too early. A
+    batch that does not follow the one before it is held back until the next one shows which of the two is right. With `end` 300, take
+    batches of 50 records at 0, then 1050, then X:
+
+        X = 1100   follows 1050: offsets 50 to 1049 are missing, and nothing more lies before 300
+        X = 100    does not: the base 1050 was damaged, the batch holds offsets 50 to 99 and is given, as is X
     """
     held: Batch | None = None
     expected = by_place = -1
@@ -77,7 +81,7 @@ def batches_before(batches: Iterable[Batch], end: int) -> Iterator[Batch]:
         base, last = header.base_offset, header.last_offset
         if held is not None:
             if base != by_place and (base == expected or last >= end):
-                # Offsets are missing before the one that was held.
+                # The held batch is where it says: offsets are missing before it.
                 break
             if by_place - _length(held) >= end:
                 return
@@ -101,7 +105,7 @@ def _length(batch: Batch) -> int:
 
 
 class CutBatch:
-    """A batch without its records from offset `end_offset` on; what is wrong with it is wrong with the rest too."""
+    """A batch without its records from offset `end_offset` on; its checksum is still that of the whole batch."""
 
     def __init__(self, batch: Batch, end_offset: int) -> None:
         header = batch.header
@@ -126,11 +130,11 @@ class CutBatch:
         )
 
     def crc_fault(self) -> str | None:
-        """See RecordBatch: the checksum is that of the whole batch."""
+        """The fault of the whole batch; see RecordBatch."""
         return self._batch.crc_fault()
 
     def records_area(self, max_size: int) -> tuple[bytes, int, int]:
-        """The buffer that holds the records that are left, and their start and end in it. Errors: DecodeError."""
+        """The buffer that holds the remaining records, and their start and end in it. Errors: DecodeError."""
         buf, start, end = self._batch.records_area(max_size)
         stop = start
         for _, fields in zip(range(self.header.count), walk_records(buf, start, end, self._batch.header.count), strict=False):
@@ -138,8 +142,11 @@ class CutBatch:
         return buf, start, stop
 
     def records(self) -> Iterator[Record]:
-        """The records that are left. Errors: DecodeError."""
+        """The remaining records. Errors: DecodeError."""
         return (record for record in self._batch.records() if record.offset < self._end_offset)
+
+
+# ---- sizes
 
 
 FRAMING: Final = "(framing of batches and records)"
@@ -147,7 +154,7 @@ CONTROL: Final = "(control records)"
 NO_TYPE: Final = "(records without a type)"
 _TOPIC: Final = 2
 _ID_AT: Final = {3: 7, 5: 7, 9: 3}
-"""Where the topic's id begins in a value, by record type: partitions, their changes, removals. A topic's own has its name before it."""
+"""Where the topic id begins in a value, by record type: partitions, their changes, removals. A TopicRecord has the name before it."""
 _LONG: Final = 128
 _ID_SIZE: Final = 16
 
@@ -156,7 +163,7 @@ class Sizes:
     """Bytes and counts of records of some batches.
 
     Shape: `bytes_of` and `count_of` are by the name of the record's type, with FRAMING and CONTROL; `topic_bytes` and `topic_counts`
-    by the topic's 16-byte id. All bytes are those of values but for FRAMING, which is the rest of the batches.
+    by the topic's 16-byte id. Values count by their record; FRAMING is the rest of the batches.
     """
 
     def __init__(self, *, by_topic: bool = False) -> None:
@@ -176,7 +183,7 @@ class Sizes:
         return {_name(key): count for key, count in self._counts.items()}
 
     def add(self, batches: Iterable[Batch], max_size: int) -> None:
-        """Take all batches into account. A batch whose records cannot be separated is all framing."""
+        """Count all batches. A batch whose records cannot be separated counts as framing."""
         for batch in batches:
             header = batch.header
             whole = header.size_bytes
@@ -199,7 +206,7 @@ class Sizes:
                 self._bytes[kind] += size
                 self._counts[kind] += 1
                 if self._by_topic and (kind == _TOPIC or kind in _ID_AT):
-                    self._take_topic(buf, at, stop, kind)
+                    self._add_topic(buf, at, stop, kind)
             self._bytes[FRAMING] += max(whole - taken, 0)
 
     def _values(self, buf: bytes, start: int, end: int, count: int) -> list[tuple[int, int]]:
@@ -208,9 +215,9 @@ class Sizes:
             return found
         return [(fields[4], fields[4] + fields[5]) for fields in walk_records(buf, start, end, count) if fields[5] > 0]
 
-    def _take_topic(self, buf: bytes, at: int, stop: int, kind: int) -> None:
+    def _add_topic(self, buf: bytes, at: int, stop: int, kind: int) -> None:
         begin = _after_name(buf, at + 3, stop) if kind == _TOPIC else at + _ID_AT[kind]
-        # A value that is too short for an id is a fault, and of no topic.
+        # A value that is too short for an id is a fault and belongs to no topic.
         if begin <= stop - _ID_SIZE:
             id = buf[begin : begin + _ID_SIZE]
             self.topic_bytes[id] += stop - at
@@ -218,7 +225,7 @@ class Sizes:
 
 
 def _after_name(buf: bytes, at: int, stop: int) -> int:
-    """Where the name of a topic's record ends; beyond the record where it does not say."""
+    """Where the name in a TopicRecord ends; beyond the record if its size cannot be read."""
     try:
         size, at = read_uvarint(buf, at)
     except (DecodeError, IndexError):

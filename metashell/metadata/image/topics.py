@@ -1,14 +1,18 @@
 """Topics and their partitions, which stay bytes until they are read.
 
 A topic's partitions are in its spans (see `partitions.py`), where a snapshot wrote them, and in its overlay, where later records changed
-them. An entry of the overlay holds what is known of one partition: first its base (None if that is in the spans), then the changes to it
-in order. It is a list while a delta gathers changes and a tuple in an image. Entries share their changes: after the 20 bytes that name the
-partition, few records differ."""
+them. An entry of the overlay describes one partition: first its base (None if that is in the spans), then its changes in order. It is a
+list while a delta gathers changes and a tuple in an image.
+
+Why are changes kept instead of folded at once? Folding decodes the partition and makes an object. A log changes many partitions a hundred
+times before anyone reads one. An unfolded change costs a pointer, since entries share their changes: after the 20 bytes that name the
+partition, few records differ. `is_full` bounds what an entry keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from immutables import Map
@@ -16,7 +20,6 @@ from immutables import Map
 from metashell.codec.registry import message_type
 from metashell.codec.releases import NEWEST_LEVEL, record_versions
 from metashell.metadata.image.partitions import (
-    CLEAR_ELR,
     PartitionRegistration,
     Span,
     SpanIndex,
@@ -37,8 +40,8 @@ Key = TypeVar("Key", bytes, str)
 class TopicImage:
     """A topic: its name, its 16-byte id, and its partitions.
 
-    Shape: most partitions lie in `spans` of record batches, what later records said of some in `overlay`; `partitions`
-    is the one mapping that the rest of the code sees. The first lookup indexes the topic, once; iterating is one pass.
+    Shape: most partitions are in `spans` of record batches, later changes in `overlay`; `partitions` is the mapping that the
+    rest of the code uses. The first lookup indexes the topic, once; iterating is one pass.
     """
 
     __slots__ = ("_count", "_index", "id", "name", "overlay", "spans")
@@ -64,13 +67,13 @@ class TopicImage:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are; the first call walks the topic's bytes."""
+        """The number of partitions; the first call walks the topic's bytes."""
         if self._count < 0:
             self._count = len(self.partition_ids())
         return self._count
 
     def remember_count(self, count: int) -> None:
-        """Keep the number of partitions, which somebody found out who read all of them."""
+        """Keep the number of partitions, found by a caller who read all of them."""
         self._count = count
 
     def partition_ids(self) -> dict[int, None]:
@@ -96,21 +99,21 @@ class TopicImage:
         return self._index
 
     def scan(self) -> SpanIndex:
-        """The index of the spans for one pass: what is not there already is not kept, so that a tour of all topics costs no memory."""
+        """The index of the spans for one pass. A new one is not kept, so that a pass over all topics costs no memory."""
         return SpanIndex(self.spans) if self._index is None else self._index
 
     def has_partition(self, partition_id: int) -> bool:
         return partition_id in self.overlay or partition_id in self.index()
 
     def read(self, partition_id: int, index: SpanIndex) -> PartitionRegistration:
-        """One partition. Errors: KeyError for one that is not there."""
+        """One partition. Errors: KeyError for an unknown one."""
         entry = self.overlay.get(partition_id)
         if entry is None:
             return index.read(partition_id)
         return fold_entry(entry, index.read(partition_id) if entry[0] is None else None)
 
     def with_span(self, span: Span) -> TopicImage:
-        """The topic with more partition records, which count before all that the topic had of the same partitions."""
+        """The topic with more partition records, which replace the former state of the same partitions."""
         overlay = self.overlay
         if overlay:
             changes = overlay.mutate()
@@ -197,8 +200,8 @@ NO_NAMES: Map[str, TopicImage] = Map()
 class TopicsImage:
     """All topics, by name and by id; neither mapping is sorted.
 
-    What a first delta gathered is a plain dict, and stays one until a next image is made of it: a persistent map of 100 000 topics
-    takes 70 ms to make.
+    A first delta gives plain dicts, which stay dicts until a next image is made of them: a persistent map of 100 000 topics takes 70 ms
+    to make, and a command that opens a snapshot and prints something needs none.
     """
 
     __slots__ = ("_by_id", "_by_name", "_partition_count")
@@ -221,12 +224,12 @@ class TopicsImage:
         return self._by_name
 
     def is_named(self, topic: TopicImage) -> bool:
-        """Whether its name means this topic; after a second record of a name it means the later one, and the other has only its id."""
+        """Whether the name means this topic. After two records of one name it means the later topic; the former has only its id."""
         named = self._by_name.get(topic.name)
         return named is not None and named.id == topic.id
 
     def maps(self) -> tuple[Map[bytes, TopicImage], Map[str, TopicImage]]:
-        """Both as persistent maps, which the next image shares; made at the first call."""
+        """Both mappings as persistent maps, which the next image shares; made at the first call."""
         if isinstance(self._by_id, dict):
             self._by_id = Map(self._by_id)
         if isinstance(self._by_name, dict):
@@ -234,7 +237,7 @@ class TopicsImage:
         return self._by_id, self._by_name
 
     def make_maps(self) -> Generator[None, None, None]:
-        """Make both maps, some thousand topics at a time, for who must not wait for all of them at once."""
+        """Make both maps, some thousand topics at a time, for a server that must answer in between."""
         self._by_id = yield from _map_in_pieces(self._by_id)
         self._by_name = yield from _map_in_pieces(self._by_name)
 
@@ -246,7 +249,7 @@ class TopicsImage:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions all topics have; the first call is one pass over their bytes."""
+        """The number of partitions of all topics; the first call is one pass over their bytes."""
         if self._partition_count < 0:
             self._partition_count = sum(topic.partition_count for topic in self)
         return self._partition_count
@@ -261,10 +264,10 @@ class TopicsImage:
         """The records of each topic and, after it, of its partitions, ordered by name and partition."""
         make = message_type("metadata", "TopicRecord").cls
         version = record_versions(level).partition
-        for topic in sorted(self, key=_name_and_id):
+        for topic in sorted(self, key=attrgetter("name", "id")):
             yield make(name=topic.name, topic_id=topic.id), 0
             index = topic.scan()
-            # One at a time: who writes a snapshot in slices is not held up by a topic of many partitions.
+            # One at a time, so that a snapshot written in slices does not wait for a topic of many partitions.
             for partition_id in sorted({*index, *topic.overlay}):
                 yield partition_record(topic.read(partition_id, index), topic.id, partition_id, level, loss), version
 
@@ -292,26 +295,23 @@ def _map_in_pieces(topics: Map[Key, TopicImage] | dict[Key, TopicImage]) -> Gene
     return made.finish()
 
 
-def _name_and_id(topic: TopicImage) -> tuple[str, bytes]:
-    return topic.name, topic.id
+# ---- entries of the overlay
 
-
-PARTITION_KEY_SIZE = 20
-"""Partition id and topic id: how PartitionRecord and PartitionChangeRecord begin."""
 
 CHANGES_MAX = 128
 """An image keeps no more changes of one partition than this; more are folded into its base. Each costs a pointer."""
 
 OBJECTS_MAX = 2
-"""Nor more than this that are objects of their own, as a controller replays them: each costs 200 bytes and more."""
+"""An image keeps no more changes than this that are objects of their own, as a controller replays them: each costs 200 bytes or more."""
 
-_NO_KEY = bytes(PARTITION_KEY_SIZE)
+_NO_KEY = bytes(20)
+"""The partition id and topic id with which PartitionRecord and PartitionChangeRecord begin."""
 _DECODED_MAX = 4096
 _decoded: dict[RawChange, Any] = {}
 
 
 class _Raw:
-    """A part of a record as bytes, checked to decode."""
+    """A part of a record as bytes that are known to decode."""
 
     __slots__ = ("body", "version")
 
@@ -330,7 +330,7 @@ class RawPartition(_Raw):
 
 
 class RawChange(_Raw):
-    """What a PartitionChangeRecord says after the partition's name."""
+    """A PartitionChangeRecord's body after the key of the partition."""
 
     __slots__ = ()
 
@@ -347,7 +347,7 @@ class RawChange(_Raw):
 
 
 def packed(partition: PartitionRegistration) -> RawPartition:
-    """A partition as bytes, which take a third of the room and are decoded each time that it is read."""
+    """A partition as bytes, which take a third of the memory and are decoded at each read."""
     version = record_versions(NEWEST_LEVEL).partition
     record = partition_record(partition, _NO_KEY[4:], 0, NEWEST_LEVEL, lambda loss: None)
     return RawPartition(version, message_type("metadata", "PartitionRecord").write(record, version))
@@ -364,7 +364,7 @@ Entry = Sequence[Any]
 
 
 def fold_entry(entry: Entry, in_spans: PartitionRegistration | None) -> PartitionRegistration:
-    """The state that an entry comes to; `in_spans` is the base where the entry has none."""
+    """The state after all changes of an entry; `in_spans` is the base if the entry has none."""
     base = entry[0]
     if type(base) is RawPartition:
         base = base.decode()
@@ -374,6 +374,3 @@ def fold_entry(entry: Entry, in_spans: PartitionRegistration | None) -> Partitio
     if len(entry) == 1:
         return base  # type: ignore[no-any-return]
     return fold_changes(base, [change.decode() if type(change) is RawChange else change for change in entry[1:]])
-
-
-__all__ = ["CLEAR_ELR", "Base", "Entry", "RawChange", "RawPartition", "fold_entry", "is_full", "packed"]

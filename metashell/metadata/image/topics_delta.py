@@ -1,4 +1,4 @@
-"""Gathers what a batch or a whole log changes of topics and partitions.
+"""Gathers the changes of topics and partitions in a batch or a whole log.
 
 Records arrive as objects through `replay_*`, from the controller and from the general path of the loader, or as bytes through `add_topic`,
 `add_span` and `pending`, from the loop that opens batches (`scanner.py`)."""
@@ -15,7 +15,7 @@ from metashell.metadata.image.topics import RawPartition, TopicImage, TopicsImag
 
 _UNTOUCHED: Final = object()
 _SPANS_MAX: Final = 64
-"""A topic whose partitions lie in more places than this keeps further ones singly."""
+"""A topic with more spans than this keeps further partitions one by one."""
 
 
 class _TopicWork:
@@ -61,7 +61,7 @@ class _TopicWork:
 
 
 class TopicsDelta:
-    """Gathers topics and partitions; it costs what it changes.
+    """Gathers topics and partitions; its cost is that of its changes.
 
     Shape: `pending` maps the 20 bytes that name a partition in its records (id, topic id) to its entry, to which the
     scanner appends; it has those that changed before, `open_entry` adds others. Dropping a topic drops its entries. `keeps_objects`: see
@@ -90,9 +90,10 @@ class TopicsDelta:
         return self._image.by_name.get(name) if topic is _UNTOUCHED else topic  # type: ignore[return-value]
 
     def add_topic(self, topic: TopicImage) -> None:
-        """Take a topic of a new id and name; with another of the same name or id the newer one counts, as in Kafka.
+        """Add a topic; it replaces one of the same name or id, as in Kafka.
 
-        Errors: ReplayError, applied, where the name or the id was taken.
+        A controller never writes such a record. It is a fault of the log, and the image still shows what Kafka's would.
+        Errors: ReplayError, applied, if the name or the id was taken.
         """
         image = self._image
         is_new = topic.id not in self._by_id and topic.name not in self._by_name
@@ -112,7 +113,7 @@ class TopicsDelta:
             raise ReplayError(f"topic {topic.name!r} has the id {uuid_text(former.id)} already", applied=True)
 
     def add_span(self, topic_id: bytes, span: Span) -> None:
-        """Take checked partition records of one topic; they replace what was known of the same partitions.
+        """Add checked partition records of one topic; they replace the former state of the same partitions.
 
         Errors: ReplayError for an unknown topic.
         """
@@ -120,13 +121,14 @@ class TopicsDelta:
         if topic_id not in self._work and not topic.is_indexed and len(topic.spans) < _SPANS_MAX:
             self._put(topic.with_span(span))
             return
-        # One more span would make the index useless, or the list of spans longer: each costs the square of what is added.
+        # One more span would drop the index, or make the list of spans longer. A log that adds partitions one by one would then take
+        # quadratic time, so they are kept singly.
         partition_ids, starts, ends = walk_span(span)
         for partition_id, start, end in zip(partition_ids, starts, ends, strict=True):
             self.set_partition(topic_id, partition_id, RawPartition(span.buf[start + 2], span.buf[start + 3 : end]))
 
     def open_entry(self, key: bytes) -> list[Any]:
-        """The entry of the partition that `key` names, from now on in `pending`.
+        """The entry of the partition that `key` names; it is in `pending` from now on.
 
         Errors: ReplayError for an unknown topic or partition.
         """
@@ -150,9 +152,9 @@ class TopicsDelta:
         self.set_partition(record.topic_id, record.partition_id, partition_from_record(record))
 
     def set_partition(self, topic_id: bytes, partition_id: int, base: PartitionRegistration | RawPartition) -> None:
-        """Take a partition as `base` has it. Errors: ReplayError for an unknown topic."""
+        """Set the state of a partition. Errors: ReplayError for an unknown topic."""
         entries = self._open_work(topic_id).entries
-        # The list itself stays: `pending` may have it.
+        # The list object stays the same: `pending` may refer to it.
         entries.setdefault(partition_id, [])[:] = [base]
         self.pending[_key(partition_id, topic_id)] = entries[partition_id]
 
@@ -160,7 +162,7 @@ class TopicsDelta:
         self.change_partition(_key(record.partition_id, record.topic_id), record, record)
 
     def change_partition(self, key: bytes, record: Any, kept: Any) -> None:
-        """Merge a change into the partition that `key` names; `kept` is the form of it that the entry gets.
+        """Merge a change into the partition that `key` names; `kept` is the form of it that the entry keeps.
 
         Errors: ReplayError for an unknown topic or partition, or a change that does not fit.
         """
@@ -244,7 +246,7 @@ class TopicsDelta:
 
 
 def _changed(topics: Any, changes: dict[Any, TopicImage | None], has_dropped: bool) -> Any:
-    """The map with all changes made, where None stands for a dropped topic."""
+    """The map with all changes made; None stands for a dropped topic."""
     target = topics.mutate()
     if has_dropped:
         for key in [key for key, topic in changes.items() if topic is None]:
@@ -255,7 +257,7 @@ def _changed(topics: Any, changes: dict[Any, TopicImage | None], has_dropped: bo
 
 
 def _remaining(changes: dict[Any, TopicImage | None], has_dropped: bool) -> Any:
-    """The topics that a delta of an empty image added and did not drop again."""
+    """The topics that a delta of an empty image added and did not drop."""
     return {key: topic for key, topic in changes.items() if topic is not None} if has_dropped else changes
 
 

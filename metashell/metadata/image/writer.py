@@ -1,20 +1,21 @@
-"""An image written out: as the records of a snapshot, and as a digest that replicas, snapshots and replayed logs are compared by.
+"""An image written out: as the records of a snapshot, and as a digest by which replicas, snapshots and replayed logs are compared.
 
-The digest is the same for every way that leads to an image. It is the SHA-256 over the framed bytes of the records that write the image,
-each in its newest version, ordered by type and key. So neither the source nor the history shows in it, nor the metadata.version in which
-something was once written (except the level itself, which is part of the image). These differences are normalised:
+The digest is the same whichever way led to an image. It is the SHA-256 over the framed bytes of the records that write the image, each in
+its newest version, ordered by type and key. So it shows neither the source nor the history, nor the metadata.version under which a record
+was once written (except the level itself, which is part of the image). These differences are normalised:
 
-- A partition without directories has those that it stands for, MIGRATING for each replica. An empty list of eligible leader replicas is
-  left out, whether it was written as null or as an empty list.
-- kraft.version and the voters count, since every replica and every snapshot has them; a log that sets no kraft.version has 0. Where in the
-  log they were set does not count, nor the order of a voter's endpoints, nor who leads.
-- Of the block of producer ids only the next id counts: no snapshot keeps the broker that got the last block."""
+- A partition without directories gets MIGRATING for each replica, which is what their absence means. An empty list of eligible leader
+  replicas is left out, whether it was written as null or as an empty list.
+- kraft.version and the voters count, since every replica and every snapshot has them; a log that sets no kraft.version has 0. The offset
+  of their records does not count, nor the order of a voter's endpoints, nor the leader.
+- Only the next id of the block of producer ids counts: no snapshot keeps the broker that got the last block."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, write_control_record
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 def write_image(image: MetadataImage, level: int | None = None, *, on_loss: LossHandler | None = None) -> Iterator[VersionedRecord]:
     """The records of a snapshot of `image`, each with its version, in the order in which Kafka's controllers write them.
 
-    Shape: for the metadata.version `level`, the image's own if None; an image that never had one is written without it, at the
-    newest. Replayed on an empty image the records give this one again, if nothing was lost.
-    Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which gets it.
+    Shape: for the metadata.version `level`, the image's own if None; an image without one is written without it, at the newest.
+    Replayed on an empty image the records give this image again, if nothing was lost.
+    Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which is called instead.
     Source: org.apache.kafka.image.MetadataImage.write.
     """
     has_level = level is not None or image.features.metadata_version is not None
@@ -68,14 +69,17 @@ def _refuse(level: int) -> LossHandler:
 
 
 def _once(on_loss: LossHandler) -> LossHandler:
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(loss: str) -> None:
-        if loss not in told:
-            told.add(loss)
+    def report(loss: str) -> None:
+        if loss not in reported:
+            reported.add(loss)
             on_loss(loss)
 
-    return tell
+    return report
+
+
+# ---- digest
 
 
 DIGEST_NAME = "sha256"
@@ -92,7 +96,7 @@ _HELD_MAX = 1 << 13
 
 
 def image_digest(image: MetadataImage) -> str:
-    """The digest as hexadecimal text; images with the same metadata, kraft.version and voters have the same."""
+    """The digest as hexadecimal text; equal for images with the same metadata, kraft.version and voters."""
     digest = sha256(_HEADING)
     for piece in canonical_pieces(image):
         digest.update(piece)
@@ -171,23 +175,19 @@ def _no_loss(loss: str) -> None:
     raise AssertionError(f"the newest level holds {loss}")
 
 
-# ---- topics: nearly all of a large image, so their bytes are spliced rather than decoded wherever they are canonical
+# ---- digest of topics: nearly all of a large image, so bytes that are canonical are hashed without decoding them
 
 
 def _topics(image: MetadataImage) -> Iterator[bytes]:
     held: list[bytes] = []
     make = message_type("metadata", "TopicRecord").cls
-    for topic in sorted(image.topics, key=_topic_id):
+    for topic in sorted(image.topics, key=attrgetter("id")):
         held.append(_newest(make(name=topic.name, topic_id=topic.id)))
         _add_partitions(topic, held)
         if len(held) > _HELD_MAX:
             yield b"".join(held)
             held.clear()
     yield b"".join(held)
-
-
-def _topic_id(topic: TopicImage) -> bytes:
-    return topic.id
 
 
 def _add_partitions(topic: TopicImage, held: list[bytes]) -> None:
@@ -208,7 +208,10 @@ def _add_partitions(topic: TopicImage, held: list[bytes]) -> None:
 
 
 def _add_span(topic: TopicImage, buf: bytes, starts: list[int], ends: list[int], held: list[bytes]) -> None:
-    """Add the records of a span that holds a topic's partitions in order; a loop of its own for the one usual form of a record."""
+    """Add the records of a span that holds a topic's partitions in order.
+
+    The usual form of a record is checked in the loop itself: `_canonical_body` decides the same, but a call for each record costs more.
+    """
     add = held.append
     for start, end in zip(starts, ends, strict=True):
         at = start + _COUNTS
@@ -245,10 +248,10 @@ def _partition_writer() -> Callable[[Any, bytearray], None]:
 
 
 def _canonical_body(buf: bytes, start: int, end: int) -> bytes | None:
-    """The canonical body of the checked partition record `buf[start:end]`, made without decoding it; None where that takes more.
+    """The canonical body of the checked partition record `buf[start:end]`, made without decoding it; None if it has to be decoded.
 
-    Version 1 is written as version 2 is, but for its eligible leader replicas; version 0 has no directories. Any tagged field
-    may be written in a way that is not canonical, so a record that has one is left to the objects.
+    Version 1 differs from version 2 only in the eligible leader replicas, which are tagged fields; version 0 has no directories. A tagged
+    field may have a form that is not canonical, so a record with one is decoded.
     """
     at = start + _FRAME_SIZE + _KEY_SIZE
     replicas = buf[at]

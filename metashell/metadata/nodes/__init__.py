@@ -42,11 +42,11 @@ __all__ = ["Directory", "Leaf", "LocalInfo", "Node", "Voice", "build_root", "nam
 
 Makers = dict[str, Callable[[str], Node]]
 Extras = Mapping[str, "Callable[[str, NameStyle], Node]"]
-"""Directories of `/` that are made of something else than the image: the maker of each takes its name and how the tree shows names."""
+"""Directories of `/` that do not come from the image: the maker of each takes its name and the tree's style of names."""
 
 
 SECOND_VIEW = ("acl", "brokers", "client-quotas", "configs", "features", "metadataQuorum", "producerIds", "topicIds", "topics")
-"""The names of the second view in `/`; its `local` is the one that is there already."""
+"""The names of the second view in `/`. Its `local` is the one of the first view."""
 
 
 IMAGE = {
@@ -60,10 +60,10 @@ IMAGE = {
     "scram": ("settings", "scram_node"),
     "topics": ("topics", "topics_node"),
 }
-"""The parts of /image by name, beside producerIds: the module of this package that makes each, and its function there."""
+"""The parts of /image but producerIds, by name: the module of this package that makes the part, and its function there."""
 
 OWN_IMAGE = {"faults": ("cluster", "faults_node"), "voters": ("cluster", "voters_node")}
-"""The parts that only our own voice has."""
+"""The parts of /image that only our own voice has."""
 
 
 class Root(FixedDirectory):
@@ -81,8 +81,8 @@ def build_root(
 ) -> Directory:
     """The directory `/` over an image: Kafka's tree, or in our own voice the same with better names and the second view.
 
-    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image. `extras` stand in our own
-    voice only.
+    Nothing is sorted, decoded or imported before it is needed. `before` is the root over an earlier image, whose sorted names are kept if
+    its topics are the same. `extras` are in our own voice only.
     """
     tree = Tree(image, voice, local, before.tree if isinstance(before, Root) else None)
     makers: Makers = {"image": lambda name: _image_node(name, tree), "local": lambda name: _local_node(name, tree)}

@@ -155,6 +155,9 @@ BROKER = LeafKind("broker", broker_text, broker_value, listener_words)
 CONTROLLER = LeafKind("controller", controller_text, controller_value, listener_words)
 
 
+# ---- features
+
+
 FEATURE_PREFIX = "finalized_"
 
 
@@ -194,35 +197,27 @@ class FeaturesNode(Directory):
 
 
 def metadata_version_leaf(name: str, level: int | None) -> ValueLeaf:
-    """The metadata.version by its name; None where the image has none, with the level beside it where it has."""
+    """The metadata.version by its name with its level beside it; None if the image has none."""
     version = None if level is None else metadata_version_name(level)
     info: dict[str, Any] = {} if level is None else {"feature_level": level}
     return ValueLeaf(name, version, optional_text(version), type="feature", info={"feature": "metadata.version", **info})
 
 
-def feature_levels(tree: Tree) -> dict[str, int]:
-    """Every finalized feature with its level, metadata.version and kraft.version among them where they are set."""
-    features = tree.image.features
-    levels = dict(features.levels)
-    if features.metadata_version is not None:
-        levels["metadata.version"] = features.metadata_version
-    if features.kraft_version:
-        levels["kraft.version"] = features.kraft_version
-    return levels
+# ---- provenance, voters and faults
 
 
 def provenance_node(name: str, tree: Tree) -> Leaf:
-    """/image/provenance: in our voice the image's own position, in Kafka's that of the file it was read from."""
+    """/image/provenance: in our voice the image's position in the log, in Kafka's that in the file it was read from."""
     return SubjectLeaf(name, PROVENANCE, tree.image)
 
 
 def voters_node(name: str, tree: Tree) -> Leaf:
-    """/image/voters: the voter set of the control records, null where the log has none (static quorum)."""
+    """/image/voters: the voter set of the control records, null if the log has none (static quorum)."""
     return SubjectLeaf(name, VOTERS, tree.image.voters)
 
 
 def faults_node(name: str, tree: Tree) -> Leaf:
-    """/image/faults: what could not be applied, with the place of each."""
+    """/image/faults: the records that could not be applied, with their places."""
     return SubjectLeaf(name, FAULTS, tree.image.faults)
 
 
@@ -268,7 +263,7 @@ def voter_values(voters: VoterSet) -> list[dict[str, Any]]:
 
 
 def faults_value(faults: Sequence[Fault]) -> list[dict[str, Any]]:
-    """All faults in the order in which they were met."""
+    """All faults in the order of the log."""
     return [fault_value(fault) for fault in faults]
 
 

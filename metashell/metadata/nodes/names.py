@@ -41,7 +41,7 @@ def name_escape(text: str) -> str:
 
 
 def name_unescape(name: str) -> str:
-    """The text that a path component of the own voice stands for; escapes of any character are understood."""
+    """The text of a path component of the own voice; any character may be escaped."""
     if name == EMPTY_NAME:
         return ""
     return re.sub(_ESCAPE_RUN, _unpercent, name) if "%" in name else name
@@ -55,12 +55,12 @@ def entity_escape(text: str | None) -> str:
 
 
 def entity_unescape(name: str) -> str | None:
-    """The name of the entity that a component stands for, None for the default one."""
+    """The entity's name for a component, None for the default entity."""
     return None if name == DEFAULT_ENTITY else name_unescape(name)
 
 
 def part_escape(text: str | None) -> str:
-    """A text as it stands between the parentheses of a quota entity's name: no parenthesis or backslash is left."""
+    """A text for the parentheses of a quota entity's name, with parentheses and backslashes escaped."""
     if text is None:
         return DEFAULT_ENTITY
     if text == DEFAULT_ENTITY:
@@ -93,6 +93,9 @@ def _same(text: str) -> str:
 
 KAFKA_NAMES = NameStyle(_same, _same)
 OWN_NAMES = NameStyle(name_escape, name_unescape)
+
+
+# ---- Java's order and forms of text
 
 
 def utf16_key(text: str) -> bytes:
@@ -232,6 +235,9 @@ def _civil_date(days: int) -> tuple[int, int, int]:
     return era * 400 + year_of_era + (month <= 2), month, day
 
 
+# ---- names of fields
+
+
 SYNONYMS: Final = (
     ("partition_id", "partition"),
     ("partition_count", "partitions"),
@@ -243,7 +249,7 @@ SYNONYMS: Final = (
     ("directories", "log_dirs"),
     ("is_under_replicated", "under_replicated"),
 )
-"""Names of one field: first that of the tables of SQL, then that of Kafka's record or of `ls -l`."""
+"""The names of one field: first that of the SQL tables, then that of Kafka's record or of `ls -l`."""
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""The nodes of the tree: directories with children, leaves with a value, and what all nodes of one tree share."""
+"""The nodes of the tree: directories with children, leaves with a value, and the state that all nodes of one tree share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-"""What a leaf's value is made of."""
+"""The types of a leaf's value."""
 
 
 class Node:
-    """A place in the tree, named as its parent lists it.
+    """A place in the tree, with the name that its parent lists.
 
-    `type` is its word in `find -type`. `is_view` marks the second view (names of Kafka 2.8 to 3.2),
-    which `ls /` of the own voice shows and a walk from `/` leaves out.
+    `type` is its word in `find -type`. `is_view` marks the second view (names of Kafka 2.8 to 3.2), which `ls /` of the own voice shows
+    and a walk from `/` leaves out.
     """
 
     __slots__ = ("is_view", "name", "type")
@@ -34,7 +34,7 @@ class Node:
 
     @property
     def envelope_info(self) -> dict[str, Any]:
-        """What JSON shows beside the value, in snake_case: words for codes, counts, whether something was redacted."""
+        """The facts that JSON shows beside the value, in snake_case: words for codes, counts, whether a value is a secret."""
         return {}
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Leaf(Node):
         super().__init__(name, type, is_view=is_view)
 
     def kafka_text(self, redact: bool = False) -> str:
-        """What Kafka's shell prints for it, without the newline; with `redact`, after Kafka's own redaction."""
+        """The text that Kafka's shell prints, without the newline; with `redact`, after Kafka's own redaction."""
         raise NotImplementedError
 
     def value(self, redact: bool = True) -> JsonValue:
@@ -103,9 +103,9 @@ class Leaf(Node):
 
 
 class LeafKind(NamedTuple):
-    """How leaves of one kind show their subject: Kafka's text, the JSON value, and what belongs beside that in snake_case.
+    """The functions that show a leaf's subject: Kafka's text, the JSON value, and the facts beside it in snake_case.
 
-    Those of a kind that holds secrets have `safe_text` and `safe_value` too, without the secrets.
+    A kind that holds secrets also has `safe_text` and `safe_value`, which leave them out.
     """
 
     type: str
@@ -117,7 +117,7 @@ class LeafKind(NamedTuple):
 
 
 class SubjectLeaf(Leaf):
-    """A leaf over something of the image; its text and value are made when they are needed."""
+    """A leaf over a part of the image; its text and value are made when they are needed."""
 
     __slots__ = ("_kind", "_subject")
 
@@ -140,7 +140,7 @@ class SubjectLeaf(Leaf):
 
 
 class ValueLeaf(Leaf):
-    """A leaf whose value is known already, with Kafka's text for it if that is not the value's own."""
+    """A leaf whose value is known already, with Kafka's text of it if that is not `str(value)`."""
 
     __slots__ = ("_info", "_text", "_value")
 
@@ -269,7 +269,7 @@ Voice = Literal["own", "kafka"]
 
 
 class LocalInfo(NamedTuple):
-    """What /local shows: the version of this software and the commit it was made from."""
+    """The content of /local: the version of this software and the commit it was made from."""
 
     version: str = "unknown"
     commit_id: str = "unknown"

@@ -3,8 +3,8 @@
     ("topic", name)  ("partition", topic name, number)  ("broker", id)  ("controller", id)  ("config", type, resource, key)
     ("quota", entity, key)  ("acl", entry)  ("scram", mechanism, user)  ("feature", name)
 
-A subject says what a command would change. The thing itself need not exist yet. The key is None where the path names a whole resource or
-entity. Names of Kafka 2.8 to 3.2 work for topics and brokers."""
+A subject is the thing that a command would change; it need not exist yet. The key is None if the path names a whole resource or entity.
+Names of Kafka 2.8 to 3.2 work for topics and brokers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Components = tuple[str, ...]
 def paths_of(place: tuple[Any, ...], *images: MetadataImage) -> list[Components]:
     """The paths of a place as components, the usual one first; topics have one below byId too.
 
-    A topic's name is taken from the first of `images` that has it. Shape: empty for a place that the tree does not show.
+    The name of a topic comes from the first of `images` that has it.
     """
     match place:
         case ("topic", id):
@@ -77,7 +77,7 @@ Subject = tuple[Any, ...]
 
 
 def subject_of(components: Sequence[str], image: MetadataImage) -> Subject | None:
-    """The subject of a path; None for one that is about nothing that can be changed, or that names an id that is not there."""
+    """The subject of a path; None if no command can change it, or if the path names an unknown id."""
     match [*components]:
         case ["image", "topics", "byName", name, *rest] | ["topics", name, *rest]:
             return _topic(name_unescape(name), rest)
@@ -107,7 +107,7 @@ def subject_of(components: Sequence[str], image: MetadataImage) -> Subject | Non
 
 
 def resource_of(subject: Subject) -> tuple[int, str] | None:
-    """The type and name of what has the settings of a topic, a broker or a resource; None for anything else."""
+    """The config resource of a topic, a broker or a config, as type and name; None for any other subject."""
     match subject:
         case ("topic", name):
             return TOPIC_RESOURCE, name

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.codes import CONFIG_TYPES
-from metashell.metadata.nodes.cluster import BROKER, feature_levels, voter_values
+from metashell.metadata.nodes.cluster import BROKER, voter_values
 from metashell.metadata.nodes.names import bool_text, entity_escape, entity_unescape, sorted_names
 from metashell.metadata.nodes.node import (
     Directory,
@@ -34,7 +34,7 @@ Makers = dict[str, Callable[[str], Node]]
 
 
 def view_node(name: str, tree: Tree) -> Node:
-    """The directory of the second view that stands in `/` under one of `root.SECOND_VIEW`."""
+    """The directory of the second view in `/` with one of the names of `nodes.SECOND_VIEW`."""
     return _MAKERS[name](name, tree)
 
 
@@ -60,7 +60,7 @@ def _features_node(name: str, tree: Tree) -> KeyedDirectory:
     def make(name: str, feature: str, level: int) -> ValueLeaf:
         return ValueLeaf(name, {"name": feature, "featureLevel": level}, str(level), type="feature")
 
-    return text_directory(name, feature_levels(tree), make, tree.names, is_view=True)
+    return text_directory(name, tree.image.features.finalized, make, tree.names, is_view=True)
 
 
 def _quorum_node(name: str, tree: Tree) -> FixedDirectory:
@@ -87,7 +87,7 @@ def _producer_ids_node(name: str, tree: Tree) -> FixedDirectory:
 
 
 def _configs_node(name: str, tree: Tree) -> FixedDirectory:
-    """/configs: `broker` and `topic` always, other types where they have a resource."""
+    """/configs: `broker` and `topic` always, other types if they have a resource."""
     types = {2, 4} | {type for type, _ in tree.image.configs}
     words = {_type_word(type): type for type in types}
     return FixedDirectory(name, dict.fromkeys(words, lambda word: _resources_node(word, words[word], tree)), is_view=True)
@@ -110,7 +110,7 @@ def _resources_node(name: str, type: int, tree: Tree) -> KeyedDirectory:
 
 
 class _Entities:
-    """Quota entities by the type of their first part, then its name, then the rest; and the limits of the entity that ends here."""
+    """Quota entities by the type of their first part, its name, and so on; with the limits of the entity that ends here."""
 
     __slots__ = ("entity", "limits", "types")
 
@@ -161,7 +161,7 @@ def _entity_children(entities: _Entities, tree: Tree) -> Iterator[tuple[str, Cal
     for type, named in entities.types.items():
         yield show(type), partial(named_entities_node, tree=tree, entities=named)
     for key, limit in entities.limits.items():
-        # A quota with the name of a type would be hidden by it, so its whole name is escaped.
+        # A quota with the name of a type would be hidden by that type, so every byte of its name is escaped.
         name = show(key) if show(key) not in words else "".join(f"%{byte:02X}" for byte in key.encode())
         yield name, partial(SubjectLeaf, kind=QUOTA, subject=(entities.entity, limit))
 

@@ -44,6 +44,15 @@ from metashell.metadata.nodes.node import (
     uuid_directory,
 )
 
+if TYPE_CHECKING:
+    from metashell.metadata.image import Acl, DelegationToken, ScramCredential
+
+    AclEntry = tuple[bytes, Acl]
+    """An id and its entry."""
+
+    ScramEntry = tuple[str, int, ScramCredential]
+    """A user, a mechanism's code and the credential."""
+
 Resource = tuple[int, str]
 """The code of a type and a name, empty for the default resource."""
 
@@ -77,7 +86,7 @@ def resource_name(resource: Resource) -> str:
 
 
 def own_resources(name: str) -> list[Resource]:
-    """The resource that a name of ours means, none for any other text."""
+    """The resource of a name of ours in a list, which is empty for any other text."""
     type_name, colon, rest = name.partition(":")
     code = _TYPE_CODES.get(type_name)
     if code is None and type_name.startswith(_OWN_UNKNOWN) and type_name[len(_OWN_UNKNOWN) :].isdecimal():
@@ -127,6 +136,9 @@ def safe_config_text(setting: Setting) -> str:
 CONFIG = LeafKind("config", config_text, config_text, config_words, safe_config_text, safe_config_text)
 
 
+# ---- client quotas
+
+
 Part = tuple[str, str | None]
 Entity = Iterable[Part]
 
@@ -147,7 +159,7 @@ def quotas_node(name: str, tree: Tree) -> KeyedDirectory:
         return {frozenset(entity): entity for entity in quotas}
 
     def read(name: str) -> Iterator[Any]:
-        # Kafka's names stay usable in our voice as long as they mean one entity.
+        # Our voice also accepts Kafka's name of an entity if it means one entity only.
         for parse in (parse_own_entity, parse_kafka_entity) if tree.is_own else (parse_kafka_entity,):
             parts = parse(name)
             if parts is not None and (entity := by_parts().get(frozenset(parts))) is not None:
@@ -169,13 +181,13 @@ def limits_node(name: str, entity: Entity, limits: Mapping[str, float], tree: Tr
 
 
 def quota_words(quota: tuple[Entity, float]) -> dict[str, Any]:
-    """The parts of the entity that a quota is of."""
+    """The parts of a quota's entity."""
     entity, _ = quota
     return {"entity": [{"entityType": type, "entityName": name} for type, name in _ordered(entity)]}
 
 
 def quota_value(quota: tuple[Entity, float]) -> JsonValue:
-    """The number; NaN and the infinities, which JSON lacks, are text as in Kafka's JSON."""
+    """The number; NaN and the infinities, which JSON does not have, are text as in Kafka's JSON."""
     _, limit = quota
     return limit if abs(limit) < float("inf") else double_text(limit)
 
@@ -200,7 +212,7 @@ def _kafka_escape(text: str) -> str:
 
 
 def parse_kafka_entity(name: str) -> list[Part] | None:
-    """The parts that Kafka reads from a name, None if it is not an entity; of a repeated type the later part counts."""
+    """The parts that Kafka reads from a name, None if it is no entity; the later part of a repeated type counts."""
     parts: dict[str, str] = {}
     index = 0
     pattern = re.compile(_KAFKA_PART)
@@ -224,7 +236,7 @@ def _own_label(type: str) -> str:
     if type in _LABELS:
         return _LABELS[type]
     label = part_escape(type)
-    # A type with the name of another type's word would be read as that type.
+    # A type that is spelled like the label of another type would be read as that type, so its first letter is escaped.
     return f"%{ord(label[0]):02X}{label[1:]}" if label in _TYPES else label
 
 
@@ -254,11 +266,7 @@ def parse_entity(name: str) -> list[Part] | None:
     return parse_kafka_entity(name) if parts is None else parts
 
 
-if TYPE_CHECKING:
-    from metashell.metadata.image import Acl
-
-    AclEntry = tuple[bytes, Acl]
-    """An id and its entry."""
+# ---- ACLs
 
 
 def acls_node(name: str, tree: Tree) -> FixedDirectory:
@@ -313,15 +321,11 @@ def acl_value(entry: AclEntry) -> dict[str, Any]:
 ACL = LeafKind("acl", acl_text, acl_value, acl_words)
 
 
-if TYPE_CHECKING:
-    from metashell.metadata.image import DelegationToken, ScramCredential
-
-    ScramEntry = tuple[str, int, ScramCredential]
-    """A user, a mechanism's code and the credential."""
+# ---- credentials and tokens
 
 
 def scram_node(name: str, tree: Tree) -> FixedDirectory:
-    """/image/scram: a directory for each mechanism, also without users."""
+    """/image/scram: a directory for each mechanism, even without users."""
     mechanisms = {words: code for code, words in SCRAM_MECHANISMS.items()}
     if tree.is_own:
         mechanisms |= {f"UNKNOWN-{code}": code for code in tree.image.scram if code not in SCRAM_MECHANISMS}

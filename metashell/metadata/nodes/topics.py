@@ -75,11 +75,11 @@ class TopicNode(Directory):
         return self.topic.partition_count + 2
 
     def fact_values(self) -> dict[str, str]:
-        """The values of the children that are no partitions; these come last."""
+        """The values of the children that are no partitions."""
         return {"id": uuid_text(self.topic.id), "name": self.topic.name}
 
     def facts(self) -> Iterator[Leaf]:
-        """These children."""
+        """The children that are no partitions."""
         return (ValueLeaf(name, value) for name, value in self.fact_values().items())
 
     def child(self, name: str) -> Node | None:

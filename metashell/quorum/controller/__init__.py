@@ -4,7 +4,7 @@ Promises:
 - `QuorumController.decide(request, now)` reads state and returns a `Decision(answer, records, atomic)`; it changes nothing that a
   follower would have to know. `replay(records, base_offset)` is the only thing that changes the state of the cluster, on the active
   controller, on standbys and at start alike.
-- No clock, no chance, no sockets, no files: `now_ms` and a `Chance` (uuids, numbers, shuffles) are handed in, deadlines are handed out.
+- No clock, no random source, no sockets, no files: `now_ms` and a `Chance` (uuids, numbers, shuffles) are handed in, deadlines out.
 - A decision never raises for a request that decodes. Where Kafka gives up its leadership, closes the connection or halts because of
   what one client sent, the answer is INVALID_REQUEST or the API's own code, and leadership stays.
 - Order of checks, error codes and error messages are Kafka's: tools show them to people.

@@ -86,7 +86,7 @@ def refuse_create_acls(request: Request, code: int, message: str | None) -> mess
 
 
 def _check_new(acl: Acl, level: int) -> None:
-    """Whether an entry means something. Errors: ApiError, in Kafka's order."""
+    """Check the fields of a new entry. Errors: ApiError, in Kafka's order."""
     if acl.resource_type == Resource.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise ApiError(INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
@@ -140,7 +140,7 @@ def _name_of(code: int, codes: Any) -> str:
 
 
 class AclFilter:
-    """Which entries are meant; a code that nobody knows matches none.
+    """A filter of entries; an unknown code matches none.
 
     Errors: ApiError INVALID_REQUEST for a code that stands for none: Kafka closes the connection.
     """
@@ -307,7 +307,7 @@ def create_token(state: State, request: Request, now_ms: int) -> Decision:
 
 
 def _token_owner(request: Request) -> str:
-    """Whose token is asked for: the sender's own where it says nothing else."""
+    """Return the owner of a requested token: the sender, unless the request names another."""
     body = request.body
     if request.version >= _OWNER_FROM and body.owner_principal_name:
         return f"{body.owner_principal_type}:{body.owner_principal_name}"
@@ -369,7 +369,7 @@ def hmac_of_token(secret: str, token_id: str) -> bytes:
 
 
 def _check_sender(request: Request) -> None:
-    """Tokens are not made with tokens, nor by somebody whom nobody knows."""
+    """Refuse a sender that logged in with a token, or is anonymous."""
     is_unknown = not request.is_forwarded and (
         request.security_protocol == _PLAINTEXT or (request.security_protocol == _SSL and request.principal == ANONYMOUS)
     )

@@ -1,4 +1,4 @@
-"""Who may do what: Kafka's standard authorizer over the stable image, the APIs of a controller, and requests in envelopes.
+"""Authorization: Kafka's standard authorizer over the stable image, the APIs of a controller, and requests in envelopes.
 
 `APIS` lists every API that a controller lists: its name, its versions, and whether brokers forward it for their clients. Raft and the
 server answer some of them; a broker's descriptions of users and tokens are listed too, as Kafka lists them. A broker hands on such a
@@ -46,7 +46,7 @@ class Resource(IntEnum):
 
 
 class Pattern(IntEnum):
-    """How the name of an entry is meant."""
+    """The pattern types of a resource's name."""
 
     UNKNOWN = 0
     ANY = 1
@@ -203,7 +203,7 @@ VALUES_MAX: Final = 200_000
 
 
 class EnvelopedRequest(NamedTuple):
-    """What an envelope holds."""
+    """The request inside an envelope."""
 
     name: str
     correlation_id: int
@@ -275,7 +275,7 @@ def _header(data: bytes) -> tuple[str, Any, int]:
 
 
 def _after_tags(data: bytes, at: int) -> int:
-    """Where a section of tagged fields ends. Errors: DecodeError."""
+    """Return the position behind the tagged fields. Errors: DecodeError."""
     try:
         count, at = read_uvarint(data, at)
         for _ in range(count):

@@ -53,10 +53,11 @@ from metashell.quorum.controller.elections import Found, PartitionChanges
 from metashell.quorum.controller.state import State, check_broker_epoch
 
 _NEVER_REGISTERED = -2
+"""Unlike -1, which a broker sends that had no clean shutdown: a first registration is never a clean return."""
 
 
 def register_broker(state: State, request: Request, now_ms: int) -> Steps[Decision]:
-    """Take a broker into the cluster, or tell it why not. The records of a former life's end come before the registration."""
+    """Register a broker, or refuse it. Records that end its former incarnation come before the registration."""
     body = request.body
     known = state.image.cluster.brokers.get(body.broker_id)
     _check_life(state, body, known, now_ms)
@@ -67,8 +68,10 @@ def register_broker(state: State, request: Request, now_ms: int) -> Steps[Decisi
     check_listeners(body.listeners)
     _check_features(state, body)
     records: list[VersionedRecord] = []
+    # The epoch is an offset of the log, so each incarnation has a higher one than all before, whoever was the active controller.
     epoch, fenced, in_shutdown = state.next_write_offset, True, False
     if known is not None and known.incarnation_id == body.incarnation_id:
+        # The same process again, whose answer was lost: it goes on as it was.
         epoch, fenced, in_shutdown = known.epoch, known.fenced, known.in_controlled_shutdown
     else:
         yield from gather_steps(_end_of_former_life(state, request, known), records)
@@ -126,12 +129,13 @@ def _check_feature(broker_id: int, name: str, level: int, low: int, high: int) -
 
 
 def _end_of_former_life(state: State, request: Request, known: BrokerRegistration | None) -> Iterator[VersionedRecord | None]:
-    """What a broker's new life does to the partitions that it held in the former one."""
+    """Return the changes of partitions that a broker's new incarnation causes."""
     broker_id = request.body.broker_id
     former_epoch = _NEVER_REGISTERED if known is None else known.epoch
     is_clean = request.version >= 3 and request.body.previous_broker_epoch == former_epoch
     changes = PartitionChanges(state)
     if elr_enabled(state.image) and not is_clean:
+        # What it acknowledged and had only in the page cache may be lost. So it is no longer eligible to lead.
         yield from changes.removals(changes.in_isr(broker_id), broker_id, is_unclean=True)
         yield from changes.removals(changes.in_elr(broker_id), broker_id, is_unclean=True)
     else:
@@ -157,7 +161,7 @@ def _registration(state: State, body: messages.BrokerRegistrationRequest, epoch:
 
 
 class BrokerMode(Enum):
-    """What a broker is to the controller between two heartbeats."""
+    """The mode of a broker between two heartbeats."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -173,11 +177,12 @@ _CurrentMode: TypeAlias = Literal[BrokerMode.FENCED, BrokerMode.UNFENCED, Broker
 
 
 def broker_heartbeat(state: State, request: Request, now_ms: int) -> Decision | Steps[Decision]:
-    """Take a broker's heartbeat: it may fence, unfence, or let the broker go."""
+    """Take a broker's heartbeat: it may fence or unfence the broker, or let it shut down."""
     body = request.body
     heartbeats = state.heartbeats
     broker = state.image.cluster.brokers.get(body.broker_id)
     if now_ms - request.received_ms > state.settings.heartbeat_interval_ms // 2:
+        # It queued for so long that it is out of date, and the next one is near: it changes nothing but the offset.
         if broker is not None:
             heartbeats.touch(broker.id, broker.fenced, body.current_metadata_offset)
         raise ApiError(REQUEST_TIMED_OUT)
@@ -186,6 +191,7 @@ def broker_heartbeat(state: State, request: Request, now_ms: int) -> Decision | 
     mode = _current_mode(state, broker.id)
     is_usual = not (body.want_fence or body.want_shut_down or body.offline_log_dirs or body.cordoned_log_dirs is not None)
     if mode is BrokerMode.UNFENCED and is_usual:
+        # By far the most heartbeats: nothing changes, so nothing is looked up.
         heartbeats.touch(broker.id, False, body.current_metadata_offset)
         return Decision(_beat_answer(state, body, mode), atomic=False)
     return _change_mode(state, body, broker, mode)
@@ -337,7 +343,7 @@ PROTOCOLS: Final = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"
 
 
 def check_listeners(listeners: Any) -> None:
-    """Listeners that a record can hold and every reader of the log takes.
+    """Check that a record can hold the listeners, and that every reader of the log takes them.
 
     Kafka writes a nameless one and halts over it, and gives up its leadership over a protocol that it does not know, no host and port 0.
     """
@@ -365,7 +371,7 @@ def features_of(make: Callable[..., Any], features: Iterable[Any]) -> tuple[Any,
 
 
 def register_controller(state: State, request: Request, now_ms: int) -> Decision:
-    """Take a controller's registration, whoever it is."""
+    """Take the registration of any controller."""
     if state.level < REGISTER_CONTROLLER_LEVEL:
         raise ApiError(UNSUPPORTED_VERSION, "The version of API is not supported.")
     body = request.body

@@ -90,7 +90,7 @@ def api_versions(state: State, request: Request, now_ms: int) -> Decision:
 
 
 def published_features(image: MetadataImage) -> dict[str, int]:
-    """What a cluster says that it has finalized: every feature with a level above 0, nothing before its first metadata is there."""
+    """Return the finalized features: those with a level above 0; none before the first metadata is there."""
     if image.features.metadata_version is None:
         return {}
     finalized = dict(image.features.levels.items())
@@ -142,7 +142,7 @@ def describe_cluster(state: State, request: Request, now_ms: int) -> Decision:
 
 
 def _allowed(state: State, request: Request) -> int:
-    """What the sender may do to the cluster, a bit for each operation."""
+    """Return the operations that the sender may do on the cluster, a bit for each."""
     allows = state.authorizer.allows_cluster
     if not allows(request, Operation.DESCRIBE):
         return 0
@@ -225,7 +225,7 @@ def _invalid_update(name: str, level: int, why: str) -> ApiError:
 
 
 def _reason_not_supported(state: State, name: str, level: int) -> str | None:
-    """Who in the cluster cannot do with a level, None if everybody can."""
+    """Return the text that names a node without support for a level, None if all support it."""
     own_id = state.settings.node_id
     ranges: list[tuple[str, Mapping[str, tuple[int, int]]]] = [(f"Local controller {own_id}", SUPPORTED_FEATURES)]
     cluster = state.image.cluster

@@ -63,7 +63,7 @@ RESOURCE_TYPES: Final = {*STORED_TYPES, BROKER_LOGGER_RESOURCE}
 
 
 class ConfigChange(NamedTuple):
-    """What becomes of one key."""
+    """The change of one key."""
 
     operation: int
     value: str | None
@@ -103,7 +103,7 @@ class ConfigChecker:
         return [config_record(*resource, key, value) for key, value in altered.items()]
 
     def elr_clearings(self, records: Iterable[VersionedRecord]) -> list[VersionedRecord]:
-        """With another min.insync.replicas, what the ELR says about old minima no longer holds."""
+        """Return the records that clear ELRs where min.insync.replicas changes: an ELR holds only for the old minimum."""
         if not self._elr_enabled:
             return []
         return [
@@ -113,7 +113,7 @@ class ConfigChecker:
         ]
 
     def _stored(self, resource: ResourceKey) -> Mapping[str, str]:
-        """What a resource sets; a key that this release does not know, left by another one, does not count."""
+        """Return the settings of a resource, without keys that this release does not know."""
         stored: Mapping[str, str] = self._configs.get(resource, {})
         kind = KINDS.get(resource[0])
         if kind is None or all(key in config_keys(kind) for key in stored):
@@ -157,7 +157,7 @@ class ConfigChecker:
         *,
         is_new: bool,
     ) -> None:
-        """Whether what is `altered` may be; a policy sees only what the request has `named`."""
+        """Check altered settings; a policy sees only those that the request has `named`."""
         after = dict(before)
         for key, value in altered.items():
             self._check_key(resource, before, key, value)
@@ -294,7 +294,7 @@ def check_config_right(state: State, request: Request, key: ResourceKey, operati
 
 
 def _alter_loggers(state: State, request: Request, resource: Any) -> None:
-    """Loggers are those of this process; there are none that a client knows by name."""
+    """Refuse changes of loggers: this process has none that a client knows by name."""
     if not state.authorizer.allows_cluster(request, Operation.CLUSTER_ACTION):
         raise ApiError(CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     name, own_id = resource.resource_name, state.settings.node_id

@@ -185,7 +185,7 @@ def _check_group(settings: Settings, name: str, values: Mapping[str, str]) -> No
 
 
 def _check_tags(text: str | None) -> None:
-    """Parsing drops repetitions, so Kafka looks for them in the text."""
+    """Find repeated tags in the text, as Kafka does: parsing drops repetitions."""
     tags = re.split(r"\s*,\s*", (text or "").strip(JAVA_BLANKS), flags=re.ASCII)
     if len(set(tags)) != len(tags):
         raise ApiError(INVALID_CONFIG, f"{_TAGS} must not contain duplicate tag keys.")
@@ -262,7 +262,7 @@ def topic_value(settings: Settings, configs: ConfigsImage, own: Mapping[str, str
 
 
 def broker_layers(settings: Settings, configs: ConfigsImage) -> tuple[tuple[Mapping[str, str], int], ...]:
-    """What is set for brokers, the nearest first: for this node, for all nodes, in its own file."""
+    """Return the layers of broker settings, the nearest first: this node's, all nodes', the file's."""
     return (
         (configs.get((BROKER_RESOURCE, str(settings.node_id)), _NOTHING), NODE_SOURCE),
         (configs.get((BROKER_RESOURCE, ""), _NOTHING), CLUSTER_SOURCE),
@@ -280,7 +280,7 @@ def _scaled(value: str, factor: int) -> str:
 
 
 class PartitionRules:
-    """What the settings of topics say about their partitions: how many replicas must be in sync, and whether any may lead.
+    """The settings of topics that concern partitions: how many replicas must be in sync, and whether any replica may lead.
 
     Good for one image of configurations; it remembers what it looked up.
     """
@@ -331,7 +331,7 @@ class EffectiveConfig(NamedTuple):
 
 
 class TopicDefaults:
-    """What the settings of a topic come to that sets none of them itself; made anew when a setting of brokers changes."""
+    """The settings in force for a topic that sets none itself; made anew when a broker setting changes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -350,7 +350,7 @@ class TopicDefaults:
         return tuple(listed[name] for name in sorted(listed))
 
     def made_of(self, configs: ConfigsImage, make: Callable[[tuple[EffectiveConfig, ...]], Made]) -> Made:
-        """What `make` makes of the listing of a topic that sets nothing: made once, then shared."""
+        """Return `make` of the listing of a topic that sets nothing: made once, then shared."""
         self._refresh(configs)
         if self._made is None:
             self._made = make(self._listing)

@@ -1,4 +1,4 @@
-"""What is configured, as this controller sees it.
+"""DescribeConfigs: the settings in force, where each comes from, and its synonyms.
 
 Source: kafka.server.ConfigHelper.
 """
@@ -190,7 +190,7 @@ def _broker_setting(state: State, name: str) -> Described:
 
 
 def _cluster_wide(state: State) -> Iterator[Described]:
-    """What is set for all brokers, and nothing else."""
+    """Describe only the settings for all brokers."""
     for name, value in state.stable.configs.get((BROKER_RESOURCE, ""), {}).items():
         if not _is_taken(name, value):
             continue
@@ -200,7 +200,7 @@ def _cluster_wide(state: State) -> Iterator[Described]:
 
 
 def _broker_synonyms(state: State, name: str) -> list[Synonym]:
-    """Where a broker's setting has a value, under its own name or one that stands in for it; nothing before its own name counts."""
+    """List the sources of a broker's setting, under its own name or a synonym; synonyms before its own name do not count."""
     key = config_keys("broker").get(name)
     names = [synonym for synonym, _ in key.synonyms] if key is not None and key.synonyms else [name]
     found = [Synonym(synonym, layer[synonym], source) for layer, source in _running_layers(state) for synonym in names if synonym in layer]
@@ -214,7 +214,7 @@ def _broker_synonyms(state: State, name: str) -> list[Synonym]:
 
 
 def _running_layers(state: State) -> list[tuple[Mapping[str, str], int]]:
-    """What is set for brokers, the nearest first, as a running node takes it: it ignores what it could only take at its start."""
+    """Return the layers of broker settings, the nearest first, as a running node uses them: it ignores those that only a start can take."""
     return [
         (layer if source == STATIC_SOURCE else {name: value for name, value in layer.items() if _is_taken(name, value)}, source)
         for layer, source in broker_layers(state.settings, state.stable.configs)
@@ -222,7 +222,7 @@ def _running_layers(state: State) -> list[tuple[Mapping[str, str], int]]:
 
 
 def _is_taken(name: str, value: str) -> bool:
-    """Whether a running node takes a setting; one that nobody knows is kept for whoever does."""
+    """Whether a running node takes a setting; unknown ones are kept."""
     key = config_keys("broker").get(name)
     if key is None:
         return True
@@ -234,7 +234,7 @@ def _is_taken(name: str, value: str) -> bool:
 
 
 def _group(state: State, name: str) -> list[Described]:
-    """What is not set for the group itself comes from this node's settings for all groups."""
+    """Describe a group; settings that it lacks come from this node's settings for all groups."""
     if not name:
         raise ApiError(INVALID_REQUEST, "Group name must not be empty")
     own: Mapping[str, str] = state.stable.configs.get((GROUP_RESOURCE, name), {})

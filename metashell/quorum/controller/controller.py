@@ -26,7 +26,6 @@ from metashell.quorum.controller import (
     topics,
     users,
 )
-from metashell.quorum.controller import brokers as controllers
 from metashell.quorum.controller.authorizer import APIS, Authorizer, EnvelopedRequest, Operation, close_envelope, open_envelope
 from metashell.quorum.controller.cluster import decide_activation
 from metashell.quorum.controller.decision import ApiError, Chance, Decision, Request, Steps, TaskResult, finish_steps
@@ -54,7 +53,7 @@ class QuorumController:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed, and outside of any transaction."""
+        """The committed image, without open transactions."""
         return self.state.stable
 
     @property
@@ -71,7 +70,7 @@ class QuorumController:
         return self.state.load(image, offset)
 
     def background_steps(self) -> Steps[None] | None:
-        """Work that makes later decisions quicker, None if there is none; nobody waits for it.
+        """Return background work that makes later decisions quicker, None if there is none.
 
         It may be left after any step, anything may be called between the steps, and asked again it goes on where it was. After a snapshot
         was loaded, it finds out which broker has which partitions; a `claim` does what is left of that.
@@ -94,7 +93,7 @@ class QuorumController:
         self.state.commit(offset)
 
     def claim(self, epoch: int, log_end_offset: int, now_ms: int) -> Decision:
-        """Become the active controller; what has to be written before any request is decided. Errors: ReplayError; see `activate`."""
+        """Become the active controller; return the records to write before any request. Errors: ReplayError; see `decide_activation`."""
         return finish_steps(self.claim_steps(epoch, log_end_offset, now_ms))
 
     def claim_steps(self, epoch: int, log_end_offset: int, now_ms: int) -> Steps[Decision]:
@@ -113,21 +112,21 @@ class QuorumController:
         return decide_activation(state, self._bootstrap)
 
     def renounce(self) -> None:
-        """Another controller leads, or none: what is not committed is forgotten."""
+        """Forget everything that is not committed: another controller leads, or none."""
         self._schedule.stop()
         self.state.renounce()
 
     def note_leader(self, leader_id: int) -> None:
-        """Who leads the quorum, -1 for nobody: what other controllers and clients are told."""
+        """Note the leader of the quorum, -1 for none; other controllers and clients get this id."""
         self.state.leader_id = leader_id
 
     def wrong_controller_text(self) -> str:
-        """What a refusal of a write says that belongs to another controller."""
+        """Return the message of a refused write that another controller has to take."""
         leader_id = self.state.leader_id
         return "No controller appears to be active." if leader_id < 0 else f"The active controller appears to be node {leader_id}."
 
     def contact(self, request: Request, now_ms: int) -> None:
-        """Note a heartbeat when it arrives, before it waits its turn: a lease does not depend on how much others ask.
+        """Note a heartbeat when it arrives, before it queues: a session must not depend on the load of other requests.
 
         One from somebody who may not send it counts for nothing; to note one twice makes no difference.
         """
@@ -141,12 +140,12 @@ class QuorumController:
             self.state.heartbeats.contact(broker.id, broker.epoch, now_ms)
 
     def held_up(self, held_ms: int, now_ms: int) -> None:
-        """The whole process stood still until now: nobody read what came in meanwhile, heartbeats among it."""
+        """Prolong sessions after the whole process stood still: heartbeats came in meanwhile and were not read."""
         if self.state.is_active:
             self.state.heartbeats.prolong(held_ms, now_ms)
 
     def decide(self, request: Request, now_ms: int, wall_ms: int | None = None) -> Decision:
-        """What to write and to answer.
+        """Return the records to write and the answer.
 
         Units: `now_ms` is on a clock that never jumps, by which sessions, quotas and deadlines go; `wall_ms` is Unix time, which
         delegation tokens keep in the log, by default the same.
@@ -175,7 +174,7 @@ class QuorumController:
         return decision if isinstance(decision, Decision) else _answered(route, request, decision)
 
     def _decide_enveloped(self, envelope: Request, now_ms: int, wall_ms: int | None) -> Decision | Steps[Decision]:
-        """Decide about a request that a broker hands on; its answer goes back in an envelope of its own."""
+        """Decide about a request that a broker forwards; the answer goes back in an envelope."""
         try:
             if not self.current_authorizer().allows_cluster(envelope, Operation.CLUSTER_ACTION):
                 raise ApiError(CLUSTER_AUTHORIZATION_FAILED)
@@ -186,7 +185,7 @@ class QuorumController:
         return _enveloped(inner, decision) if isinstance(decision, Decision) else _enveloped_steps(inner, decision)
 
     def refuse(self, request: Request, code: int, message: str | None = None) -> Any:
-        """The answer that refuses a whole request, for reasons that lie outside of deciding: leadership that ended, a mistake of ours."""
+        """Return the answer that refuses a whole request because leadership ended or our own code failed."""
         if request.api_key == ENVELOPE_KEY:
             try:
                 inner = open_envelope(request)
@@ -205,7 +204,7 @@ class QuorumController:
         return last_offset
 
     def next_due_ms(self) -> int | None:
-        """When the next periodic task is due, None while this controller is not active."""
+        """Return the time of the next periodic task, None while this controller is not active."""
         return self._schedule.next_due_ms()
 
     def shift_task(self, name: str, at_ms: int) -> None:
@@ -233,7 +232,7 @@ class QuorumController:
             raise ApiError(CLUSTER_AUTHORIZATION_FAILED, route.why_refused)
 
     def current_authorizer(self) -> Authorizer:
-        """Who may do what, over the stable image."""
+        """Return the authorizer over the stable image."""
         acls = self.state.stable.acls
         if self._authorizer is None or acls is not self._acls or self._acl_hints is not self.state.acl_hints:
             settings = self.state.settings
@@ -303,7 +302,7 @@ class Route(NamedTuple):
 
     @property
     def why_refused(self) -> str:
-        """What is said to those who lack the right. Kafka shows the whole request, as its own memory has it."""
+        """Return the message for a sender that lacks the right. Kafka shows the whole request, as its own memory has it."""
         assert self.right is not None, "nobody is refused"
         return self.refusal or f"Request Request(processor=0, ...) needs {self.right.name} permission."
 
@@ -326,7 +325,7 @@ _DESCRIBE = Operation.DESCRIBE
 
 
 def decide_by_raft(state: State, request: Request, now_ms: int) -> Decision:
-    """What raft answers; here it is only held against the rights of the sender."""
+    """Leave the answer to raft; here only the sender's rights are checked."""
     return Decision(None)
 
 
@@ -362,11 +361,11 @@ ROUTES: Final[dict[int, Route]] = {
     63: Route(brokers.broker_heartbeat, refuse_at_top_level("BrokerHeartbeat"), _ACTION),
     64: Route(brokers.unregister_broker, refuse_at_top_level("UnregisterBroker"), _ALTER),
     67: Route(cluster.allocate_producer_ids, refuse_at_top_level("AllocateProducerIds"), _ACTION),
-    70: Route(controllers.register_controller, refuse_at_top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
+    70: Route(brokers.register_controller, refuse_at_top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
     80: Route(decide_by_raft, refuse_at_top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     81: Route(decide_by_raft, refuse_at_top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
     73: Route(replicas.assign_replicas_to_directories, replicas.refuse_assign_replicas, _ACTION),
-    94: Route(controllers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
+    94: Route(brokers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
 }
 
 
@@ -402,7 +401,7 @@ class Schedule:
         self._due.clear()
 
     def next_due_ms(self) -> int | None:
-        """When `run` has something to do, None for never."""
+        """Return the time when `run` has something to do, None for never."""
         return min(self._due.values(), default=None)
 
     def shift(self, name: str, at_ms: int) -> None:

@@ -55,7 +55,7 @@ TaskResult = tuple[Decision, bool]
 
 
 class ApiError(MetashellError):
-    """Why a request, or one item of it, is refused: an error code and the message that a client shows."""
+    """The refusal of a request, or of one item of it: an error code and the message that a client shows."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__(message or "")
@@ -197,7 +197,7 @@ PIECE: Final = 64
 
 
 def finish_steps(work: Steps[Made]) -> Made:
-    """What work in steps comes to, done without a rest."""
+    """Run steps to their end without a rest, and return their result."""
     try:
         while True:
             next(work)
@@ -256,7 +256,7 @@ class Purgatory(Generic[Waiter]):
 
 
 class Chance(Protocol):
-    """What `random.Random` and `random.SystemRandom` have."""
+    """The part of `random.Random` and `random.SystemRandom` that the controller uses."""
 
     def getrandbits(self, k: int, /) -> int: ...
 

@@ -251,6 +251,8 @@ class PartitionChanges:
 
     def _min_isr(self, topic: TopicImage, partition_id: int, partition: PartitionRegistration) -> int:
         """The fewest replicas in sync, at most as many as the topic's first partition has."""
+        # With two replicas and min.insync.replicas=3 no ISR would ever be large enough, and the ELR would never be cleared. Kafka goes by
+        # partition 0 (ReplicationControlManager.getTopicEffectiveMinIsr), although partitions of a topic may differ.
         wanted = self.rules.min_isr(topic.name)
         if wanted <= 1:
             return wanted
@@ -294,6 +296,7 @@ class PartitionChanges:
                 yield None
                 continue
             topic, partition_id, partition = found
+            # The image still has it fenced: the record that unfences it is of the same decision.
             change = self.change(topic, partition_id, partition, adding=broker_id)
             if self.rules.allows_unclean(topic.name):
                 change.election = Election.UNCLEAN

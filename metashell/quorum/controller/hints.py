@@ -80,7 +80,7 @@ class Hints:
 
     @property
     def special_count(self) -> int:
-        """How many partitions are named for anything but their brokers."""
+        """Return how many partitions are named for anything but their brokers."""
         return len(self.leaderless) + len(self.unpreferred) + len(self.reassigning) + len(self.eligible)
 
     def add_topic(self, name: str) -> None:
@@ -211,7 +211,7 @@ class Hints:
 
 
 def pieces(span: Span) -> Iterator[Piece]:
-    """Where the records of a span lie, some thousand at a time."""
+    """Yield the places of a span's records, some thousand at a time."""
     buf, at, end, count = span
     while count > 0:
         piece = min(count, _PIECE)

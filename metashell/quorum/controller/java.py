@@ -357,7 +357,7 @@ _MANY: Final = -1
 
 
 def parse_java_int(text: str) -> int | None:
-    """What Integer.parseInt gives: decimal, with a sign or without, within 32 bits. None for all else."""
+    """Parse as Integer.parseInt does: decimal, with or without a sign, within 32 bits. None for all else."""
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         return None
     # More digits than these are zeros in front, or too many.

@@ -1,4 +1,4 @@
-"""What the active controller knows that no record says, and that dies with its leadership: heartbeats and mutation quotas.
+"""State of the active controller that is in no record and ends with its leadership: heartbeats and mutation quotas.
 
 `Heartbeats` has contact times and metadata offsets of brokers. `MutationQuotas` bounds how many partitions a client may create and delete:
 a bucket of tokens for each user and client that has a quota.
@@ -59,7 +59,7 @@ class Heartbeats:
             self._contacts.move_to_end(key)
 
     def contacted_ms(self, broker_id: int, epoch: int) -> int | None:
-        """When this life of a broker was heard of last; None if it never was, or its session is over."""
+        """Return the time of the last heartbeat of this incarnation; None without one, or after its session."""
         return self._contacts.get((broker_id, epoch))
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
@@ -69,16 +69,17 @@ class Heartbeats:
 
     def expired(self, now_ms: int) -> tuple[int, int] | None:
         """The (id, epoch) that was silent the longest; None if nobody's session is over."""
+        # Contacts are kept in the order of their times, so the first one is the oldest.
         for key, at in self._contacts.items():
             return None if at + self._session_timeout_ms >= now_ms else key
         return None
 
     def forget(self, broker_id: int, epoch: int) -> None:
-        """Nothing more is expected of that life of a broker."""
+        """Forget the session of that incarnation of a broker."""
         self._contacts.pop((broker_id, epoch), None)
 
     def prolong(self, held_ms: int, now_ms: int) -> None:
-        """Let every session last longer by the time in which this process heard nobody, up to a full one from now."""
+        """Prolong every session by the time in which this process read nothing, up to a full session from now."""
         for key, at in self._contacts.items():
             self._contacts[key] = min(at + held_ms, now_ms)
 
@@ -109,7 +110,7 @@ class Heartbeats:
         self._beats.pop(broker_id, None)
 
     def fence(self, broker_id: int) -> None:
-        """Mark a broker as fenced whose session is over."""
+        """Mark a broker as fenced: its session is over."""
         beat = self._beats.get(broker_id)
         if beat is not None:
             beat.fenced = True
@@ -174,6 +175,7 @@ class MutationQuotas:
         bucket.rate = rate
         bucket.tokens = min(burst, bucket.tokens + rate * (now_ms - bucket.filled_ms) / 1000)
         bucket.filled_ms = now_ms
+        # A request is refused for the debt of earlier ones, never for its own size: a large one passes once and is paid for afterwards.
         if is_strict and bucket.tokens < 0:
             raise ApiError(THROTTLING_QUOTA_EXCEEDED)
         bucket.tokens -= count
@@ -190,7 +192,7 @@ class MutationQuotas:
         self._count_max = max(BUCKETS_KEPT, 2 * len(self._buckets))
 
     def throttle_time_ms(self, quotas: ClientQuotasImage, request: Request) -> int:
-        """How long a client should wait before it asks again: until its bucket is no longer overdrawn."""
+        """Return how long a client should wait before it asks again: until its bucket is no longer overdrawn."""
         found = _quota_of(quotas, request)
         bucket = None if found is None else self._buckets.get(found[0])
         if found is None or bucket is None or bucket.tokens >= 0:

@@ -1,6 +1,16 @@
-"""The one procedure that changes a partition: it completes reassignments, keeps the ELR, elects, and says what became of it.
+"""The one procedure that changes a partition: it completes reassignments, keeps the ELR, elects, and makes the record.
 
-Source: org.apache.kafka.controller.PartitionChangeBuilder.
+Why the ELR (KIP-966) is safe, with min.insync.replicas=2 and an ISR of 1, 2 and 3 that 1 leads:
+
+    3 leaves   ISR 1, 2                what is committed from now on is on 1 and 2 only, so 3 is forgotten
+    2 leaves   ISR 1     ELR 2         below the minimum nothing more is committed, so 2 still has all that is
+    1 leaves   ISR -     ELR 1, 2      nobody leads; 1 is remembered as the last leader
+    2 returns  ISR 2     ELR 1         2 leads, and nothing committed is lost
+
+A replica that returns without a clean shutdown may lack what it acknowledged, so it leaves the ELR. Where ISR and ELR are both empty only
+the last known leader, or an unclean election, can help.
+
+Source: org.apache.kafka.controller.PartitionChangeBuilder; KIP-455, KIP-966.
 """
 
 from __future__ import annotations
@@ -22,7 +32,7 @@ RECOVERING: Final = 1
 
 
 class Election(Enum):
-    """What an election is after: keep a leader that is fine, prefer the first replica, or take any replica at all."""
+    """The aim of an election: keep a valid leader, prefer the first replica, or take any replica at all."""
 
     ONLINE = 1
     PREFERRED = 2
@@ -112,6 +122,7 @@ class PartitionChange:
         if record.isr is None and self.isr != partition.isr and (self.isr or self.elr_enabled):
             # Without ELR the last member stays in the ISR although nothing leads: it alone has everything.
             record.isr = self.isr
+        # Before metadata.version 12 a smaller ISR needs a new leader epoch; naming the leader again makes one.
         if (
             self.level < LEADER_EPOCH_KEPT_LEVEL
             and record.isr is not None
@@ -133,15 +144,17 @@ class PartitionChange:
         isr = tuple(id for id in self.isr if id not in self.removing)
         replicas = tuple(id for id in self.replicas if id not in self.removing)
         if self.removing and (not isr or not replicas):
+            # Only replicas that shall go are in sync: without them the partition would have nobody.
             return
         if not set(isr).issuperset(self.adding):
             return
+        # A smaller target has less spare, so all of it must be in sync, also what was there before.
         if len(self.adding) < len(self.removing) and not set(isr).issuperset(replicas):
             return
         self.isr, self.replicas, self.removing, self.adding = isr, replicas, (), ()
 
     def _move_to_elr(self) -> None:
-        """While too few replicas are in sync, remember who was: they still have everything that was committed."""
+        """Keep replicas that leave the ISR in the ELR while the ISR is too small: they still have all committed records."""
         if len(self.isr) >= self.min_isr:
             self.elr = self.last_known_elr = ()
             return
@@ -181,9 +194,11 @@ class PartitionChange:
     def _take_leader(self, record: messages.PartitionChangeRecord, leader: int, is_unclean: bool) -> None:
         record.leader = leader
         if leader in self.elr:
+            # It has all that is committed, and nobody else is known to have what it appends from now on.
             self.isr = (leader,)
             self.elr = tuple(id for id in self.elr if id != leader)
         if is_unclean:
+            # Its log may lack committed records: the new leader has to recover before others may rely on it.
             record.isr = (leader,)
             if self.partition.leader_recovery_state != RECOVERING:
                 record.leader_recovery_state = RECOVERING

@@ -96,7 +96,7 @@ def _wanted(version: int, one: messages.AlterPartitionRequest.PartitionData) -> 
 def _fault(
     state: State, sender: int, partition: PartitionRegistration, one: messages.AlterPartitionRequest.PartitionData, wanted: _Wanted
 ) -> int:
-    """What is wrong with a change, NONE if nothing is; the order is that of ReplicationControlManager.validateAlterPartitionData."""
+    """Return the error of a change, or NONE; checks are in the order of ReplicationControlManager.validateAlterPartitionData."""
     if one.leader_epoch > partition.leader_epoch or one.partition_epoch > partition.partition_epoch:
         # The sender knows more than we do: somebody else controls by now.
         return NOT_CONTROLLER
@@ -242,7 +242,7 @@ def _alter_reassignment(
 def _cancel_reassignment(
     changes: PartitionChanges, topic: TopicImage, partition_id: int, partition: PartitionRegistration
 ) -> list[VersionedRecord]:
-    """Back to the replicas from before, which are those that are not being added."""
+    """Return to the replicas from before, which are those that are not being added."""
     if not is_reassigning(partition):
         raise ApiError(NO_REASSIGNMENT_IN_PROGRESS)
     replicas = tuple(id for id in partition.replicas if id not in partition.adding_replicas)
@@ -348,7 +348,7 @@ def _listed_topics(state: State, topics: Any) -> Steps[list[tuple[TopicImage, li
 
 
 def assign_replicas_to_directories(state: State, request: Request, now_ms: int) -> Steps[Decision]:
-    """Note where a broker put its replicas; what lies in a directory that is offline loses that replica."""
+    """Note where a broker put its replicas; a replica in an offline directory leaves the ISR."""
     body = request.body
     if state.level < DIRECTORY_ASSIGNMENT_LEVEL:
         raise ApiError(UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")

@@ -25,11 +25,11 @@ from metashell.quorum.controller.decision import ApiError
 
 
 class PolicyError(MetashellError):
-    """A policy forbids it; the client reads why."""
+    """A policy forbids a change; the client gets the message."""
 
 
 class PolicyRefusal(ApiError):
-    """What a policy forbids is refused, and nothing else of the request."""
+    """A policy forbids an item of the request; its other items are not affected."""
 
 
 class TopicToCreate(NamedTuple):
@@ -88,7 +88,7 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 
 
 class Settings:
-    """What one controller was started with; nothing of it comes from the log.
+    """The static settings of one controller; nothing here comes from the log.
 
     Shape: `static` is server.properties as text; `policies` take the place of the Java classes that it may name.
     Errors: UsageError for a Java class that nothing stands in for, and for super users that are no principals.

@@ -107,7 +107,7 @@ class State:
 
     @property
     def rules(self) -> PartitionRules:
-        """What the configuration at the tip says about partitions."""
+        """The rules for partitions of the configuration at the tip."""
         if self._rules.configs is not self.tip.image.configs:
             self._rules = PartitionRules(self.settings, self.tip.image.configs)
         return self._rules
@@ -132,7 +132,7 @@ class State:
         self._scan = self._hints.add_image(image)
 
     def set_quorum(self, voters: VoterSet | None, kraft_version: int) -> None:
-        """What raft's control records say; it counts at once, as raft itself acts on it at once."""
+        """Take over the voters of raft's control records; they count at once, as in raft itself."""
 
         def with_quorum(view: View) -> View:
             features = view.image.features._replace(kraft_version=kraft_version)
@@ -155,6 +155,7 @@ class State:
             piece = records[start : start + _REPLAY_PIECE] if len(records) > _REPLAY_PIECE else records
             view = yield from self._fold(view, piece, base_offset + start)
         last_offset = base_offset + len(records) - 1
+        # Each batch's view waits for its commit, so that a lost leadership can go back to exactly what is committed.
         self.tip = view
         self._written.append((last_offset, view))
         if self.is_active:
@@ -185,7 +186,7 @@ class State:
         return view if delta is None else view._replace(image=delta.apply())
 
     def _clear_all_elr(self, delta: MetadataDelta) -> Steps[None]:
-        """What a ClearElrRecord for all topics says, where the hints know which partitions it is about."""
+        """Apply a ClearElrRecord for all topics to the partitions that the hints name."""
         yield from self.make_hints()
         for number, (topic_id, partition_id) in enumerate(self._hints.eligible):
             if number % PIECE == PIECE - 1:
@@ -193,7 +194,7 @@ class State:
             delta.topics.clear_elr(topic_id, partition_id)
 
     def make_hints(self) -> Steps[None]:
-        """Go on with what names the partitions of the snapshot that was loaded, to the end; records may be replayed meanwhile."""
+        """Finish the hints of a loaded snapshot's partitions; records may be replayed meanwhile."""
         while self._scan is not None:
             try:
                 next(self._scan)
@@ -203,7 +204,7 @@ class State:
                 yield
 
     def background(self) -> Steps[None] | None:
-        """Work that nobody waits for, None if there is none; it may be left at any step, and asked for again later."""
+        """Return background work, None if there is none; it may be left at any step, and asked for again later."""
         if self._scan is not None:
             return self.make_hints()
         if self._hints.has_waste:
@@ -229,7 +230,7 @@ class State:
 
     @property
     def hints(self) -> Hints:
-        """Which partitions may be meant; where a snapshot was loaded and `make_hints` did not end, it is ended here."""
+        """The hints; after a snapshot was loaded this ends a `make_hints` that has not ended."""
         if self._scan is not None:
             finish_steps(self.make_hints())
         return self._hints
@@ -280,6 +281,7 @@ class State:
         written = self._written
         while written and written[0][0] <= offset:
             self.committed = written.popleft()[1]
+        # An open transaction may still be aborted. Readers see nothing behind its beginning until it has ended.
         if self.committed.before_transaction is None:
             self.stable_offset = offset
         if not written:
@@ -311,8 +313,10 @@ class State:
         self._removed.clear()
 
     def renounce(self) -> None:
-        """Give leadership up: what is not committed never was."""
+        """Give leadership up: drop everything that is not committed."""
         self.claim_epoch = self.next_write_offset = STANDBY
+        # Whether the rest is committed after all, the next leader decides: it comes back as replayed records, or never.
+        # Hints are not undone: they may name too much.
         self.tip = self.committed
         self._written.clear()
         self.heartbeats = Heartbeats(self.settings.session_timeout_ms)

@@ -361,6 +361,7 @@ class Placer:
         if self._rack_offset == len(racks):
             self._rack_offset = 0
         leader_rack = self._rack_offset
+        # Only an unfenced broker may lead, and `check` made sure that there is one; followers may be fenced.
         while (leader := racks[leader_rack].unfenced.next(self._epoch)) < 0:
             leader_rack = (leader_rack + 1) % len(racks)
         replicas = [leader]

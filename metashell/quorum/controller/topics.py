@@ -82,7 +82,7 @@ class TopicDeletion:
         return Decision(messages.DeleteTopicsResponse(responses=tuple(self._results), throttle_time_ms=throttle_time_ms), records)
 
     def _asked(self) -> Steps[tuple[list[str], list[bytes]]]:
-        """The names and ids of a request that make sense; what does not is answered at once."""
+        """Return the valid names and ids of a request; the others are answered at once."""
         body = self._request.body
         if self._request.version < _IDS_FROM:
             entries: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in body.topic_names]
@@ -258,7 +258,7 @@ def _grow(
 
 
 def _replication_factor(topic: TopicImage) -> Steps[int]:
-    """How many replicas a partition of the topic has: the one that Kafka looks at, for they may differ."""
+    """Return the replica count of the partition that Kafka looks at; partitions of one topic may differ."""
     partitions = topic.partitions
     first, first_if_changed = (timeline_order(range(len(partitions)), was_changed=changed)[0] for changed in (False, True))
     if first != first_if_changed:

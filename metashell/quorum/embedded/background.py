@@ -43,14 +43,14 @@ class Record:
 
 
 class Registry:
-    """See the module; `folder` is the user's, and is made when it is needed."""
+    """The registry of a user's background quorum; `folder` is made when it is needed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._path = os.path.join(folder, RECORD)
 
     def read(self) -> Record | None:
-        """The quorum that was started last and not stopped, alive or not. Errors: QuorumError for a file that is none of ours; OSError."""
+        """Return the quorum that was started last and not stopped, alive or not. Errors: QuorumError for a foreign file; OSError."""
         try:
             with open(self._path, encoding="utf-8") as file:
                 return Record(**json.load(file))
@@ -83,7 +83,7 @@ class Registry:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Be the process whose quorum it is; the files of a dead one are removed first. Errors: QuorumError where another one is."""
+        """Hold the registry for this process; files of a dead one are removed first. Errors: QuorumError where another process holds it."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         lock = self._take()
         try:
@@ -102,18 +102,18 @@ class Registry:
         raise self.refusal()
 
     def refusal(self) -> QuorumError:
-        """Why no second quorum is started."""
+        """Return the reason why no second quorum is started."""
         found = self.read()
         if found is None or not found.bootstrap_controllers or found.pid != self.holder:
             return QuorumError("a quorum is being started or stopped")
         return QuorumError(f"a quorum is running: process {found.pid}, {found.bootstrap_controllers} (metashell quorum stop ends it)")
 
     def write(self, record: Record) -> None:
-        """Say where the quorum of this process is. Errors: OSError."""
+        """Write the place of this process's quorum. Errors: OSError."""
         replace_file(Disk(), self._path, json.dumps(asdict(record)).encode())
 
     def clear(self) -> None:
-        """Forget a quorum that is no more, and throw away what it did not keep. Errors: OSError."""
+        """Forget a quorum that has ended, and remove its directory unless that is kept. Errors: OSError."""
         with contextlib.suppress(QuorumError):
             found = self.read()
             if found is not None and not found.is_kept and os.path.basename(found.directory).startswith(PREFIX):
@@ -123,7 +123,7 @@ class Registry:
 
 
 class Announcement:
-    """How a process in the background says to the one that started it that it is ready, or why it never will be."""
+    """A background process uses this to tell the one that started it that it is ready, or why it failed."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -147,7 +147,7 @@ class Announcement:
 
 
 def run_in_background(log: str, work: Callable[[Announcement], int]) -> Record:
-    """Have `work` done by a process of its own, in a session of its own, whose output goes to `log`; return when it is ready.
+    """Run `work` in a new process and session whose output goes to `log`; return when it is ready.
 
     It holds nothing of ours open: a shell that waits for the end of our output does not wait for it.
     Errors: QuorumError for what it says, or for an end without a word. An interrupt here ends it.
@@ -174,7 +174,7 @@ def run_in_background(log: str, work: Callable[[Announcement], int]) -> Record:
 
 
 def _detach(reader: int, writer: int, log: str, work: Callable[[Announcement], int]) -> NoReturn:
-    """Become a process that no terminal and no parent has, and do the work."""
+    """Detach from the terminal and the parent process, and do the work."""
     status = 1
     try:
         os.close(reader)
@@ -233,7 +233,7 @@ class LoopThread:
             asyncio.set_event_loop(None)
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """What a coroutine gives, run on the loop. Where this thread is interrupted, or the time is over, the coroutine is cancelled.
+        """Run a coroutine on the loop and return its result; an interrupt of this thread, or the timeout, cancels it.
 
         Errors: TimeoutError; QuorumError in the loop's own thread, which would wait for itself, and after `close`.
         """

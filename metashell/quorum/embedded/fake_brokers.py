@@ -33,7 +33,9 @@ ActiveController = Callable[[], "Address | None"]
 
 
 class FakeBroker:
-    """One of them. `is_unfenced` says that it takes partitions; `refusal` is the error code with which controllers refuse it, 0 for none.
+    """A broker that registers and sends heartbeats.
+
+    `is_unfenced`: it takes partitions. `refusal` is the error code with which controllers refuse it, 0 for none.
 
     `origin` is who runs it: another one of the same id is refused as long as the first lives, the same one may come back at once.
     """
@@ -81,7 +83,7 @@ class FakeBroker:
             await asyncio.sleep(HEARTBEAT_S if is_settled else RETRY_S)
 
     async def _ask(self, request: Any) -> Any:
-        """What the active controller answers, None where there is none."""
+        """Return the answer of the active controller, None where there is none."""
         address = self._active()
         if address is None:
             return None
@@ -113,7 +115,7 @@ class FakeBroker:
 
 
 def _uuids(origin: str) -> Sequence[bytes]:
-    """Two ids that are always the same for a broker of a cluster."""
+    """Return the incarnation and directory ids of a broker, the same each time for one cluster."""
     digest = hashlib.sha256(origin.encode()).digest()
     # Neither is one that Kafka reserves: these begin with 15 zero bytes.
     return digest[:16], digest[16:]
@@ -123,7 +125,7 @@ REQUEST_RETRY_S: Final = 0.01
 
 
 async def request_active_controller(client: AsyncClient, active: ActiveController, request: Any, version: int | None = None) -> Any:
-    """What the active controller answers; asked again while there is none, or another one. Errors: EncodeError."""
+    """Return the answer of the active controller; repeats the request while there is none, or it moves. Errors: EncodeError."""
     while True:
         address = active()
         if address is not None:
@@ -173,7 +175,7 @@ def create_topic(
 
 
 def _active(client: Client) -> Address | None:
-    """Where the active controller is, as the first that answers says; None where it knows of none. Errors: ConnectError."""
+    """Return the active controller's address, from the first controller that answers; None where it knows none. Errors: ConnectError."""
     answer = client.request(messages.DescribeClusterRequest(endpoint_type=CONTROLLERS))
     if answer.error_code != NONE:
         raise RefusedError("DescribeCluster", answer.error_code, answer.error_message)
@@ -183,7 +185,7 @@ def _active(client: Client) -> Address | None:
 def topic_request(
     name: str, partitions: int, replication_factor: int, configs: Mapping[str, str] | None, timeout_s: float
 ) -> messages.CreateTopicsRequest:
-    """What makes one topic."""
+    """Return the CreateTopics request for one topic."""
     config = messages.CreateTopicsRequest.CreatableTopicConfig
     topic = messages.CreateTopicsRequest.CreatableTopic(
         name=name,

@@ -66,7 +66,7 @@ QUICK: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a new quorum is to be.
+    """The options of a new quorum.
 
     `metadata_version` is a release or a level's name (`4.2`, `4.2-IV1`), None for the newest of production. `features` are levels by name.
     `properties` are settings of every controller. `is_static`: controller.quorum.voters in place of KIP-853's initial controllers.
@@ -119,7 +119,7 @@ class Layout:
 
 
 class _NotSynced(Disk):
-    """A disk for what is thrown away: nothing waits for it."""
+    """A disk without fsync, for a quorum whose files are thrown away."""
 
     def sync_file(self, fd: int) -> None:
         """Nothing."""
@@ -129,7 +129,7 @@ class _NotSynced(Disk):
 
 
 def security_of(properties: Mapping[str, str]) -> SecurityConfig:
-    """How the controllers connect to each other, and so whoever wants to ask them. Errors: UsageError."""
+    """Return the security with which controllers, and their clients, connect. Errors: UsageError."""
     from metashell.net.security import security_config
 
     return security_config(properties, LISTENER)
@@ -200,7 +200,7 @@ def properties_of(id: int, ports: Mapping[int, int], log_directory: str, options
 
 
 def read_layout(directory: str, settings: Mapping[str, str]) -> Layout | None:
-    """The quorum that a directory holds, None for an empty one or none; from now on its controllers have these settings, too.
+    """Return the quorum of a directory, None for an empty or missing one; these settings are added to its controllers'.
 
     Errors: OSError; PathError for a directory with something else in it; MetashellError for properties that cannot be read.
     """
@@ -289,7 +289,7 @@ PORT_MAX: Final = 0xFFFF
 
 
 class ReservedPorts:
-    """Sockets that are bound and never listen. Who listens with SO_REUSEADDR gets the port all the same; the system gives it to nobody.
+    """Bound sockets that never listen. The system gives their ports to nobody else; a listener with SO_REUSEADDR still gets them.
 
     `numbers` are the ports. A connection to one where nobody listens is refused.
     """
@@ -306,7 +306,7 @@ class ReservedPorts:
 
 
 def reserve(count: int) -> ReservedPorts:
-    """As many ports as are asked for, chosen by the system. Errors: UsageError where it has none left."""
+    """Reserve `count` ports that the system chooses. Errors: UsageError where it has none left."""
     sockets: list[socket.socket] = []
     numbers: list[int] = []
     try:
@@ -321,7 +321,7 @@ def reserve(count: int) -> ReservedPorts:
 
 
 def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
-    """These ports. Errors: UsageError for one that is none; QuorumError, which names the first that is in use."""
+    """Reserve these ports. Errors: UsageError for an invalid one; QuorumError, which names the first that is in use."""
     sockets: list[socket.socket] = []
     try:
         for number in numbers:
@@ -340,7 +340,7 @@ def reserve_these(numbers: Sequence[int]) -> ReservedPorts:
 
 
 def refuse_no_port(number: int) -> None:
-    """Errors: UsageError for a number that no port has."""
+    """Check that the number is a port's. Errors: UsageError."""
     if not 0 < number <= PORT_MAX:
         raise UsageError(f"port {number}: not a port (1 to {PORT_MAX})", str(number))
 
@@ -369,7 +369,7 @@ def _bound(number: int) -> list[socket.socket]:
 
 
 def _refuse_used(number: int) -> None:
-    """Errors: OSError where another socket listens there."""
+    """Check that nothing listens there. Errors: OSError."""
     for family, address in _addresses():
         with socket.socket(family) as probe:
             with suppress(OSError):
@@ -404,7 +404,7 @@ def _addresses() -> list[tuple[int, str]]:
 
 
 class QuorumError(MetashellError):
-    """The quorum cannot do what was asked: it is stopped, a controller of it failed, or what was waited for did not come."""
+    """The quorum cannot do this: it is stopped, a controller failed, or a wait timed out."""
 
 
 class RefusedError(QuorumError):

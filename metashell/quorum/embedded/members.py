@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Members:
-    """The controllers by id; what is not running is not in `running`. `on_change` is called after whatever may have changed something.
+    """The controllers by id; `running` has those that run. `on_change` is called after each possible change.
 
     `failures` are the errors of controllers that ended by themselves, by id, until they are started again.
     """
@@ -53,7 +53,7 @@ class Members:
 
     @property
     def leader_id(self) -> int | None:
-        """The controller that takes writes; of two that think so, the one of the higher epoch."""
+        """The active controller; of two that believe to be it, the one of the higher epoch."""
         found = [(server.epoch, id) for id, server in tuple(self.running.items()) if server.is_active and id not in self.failures]
         return max(found, default=(0, None))[1]
 
@@ -70,7 +70,7 @@ class Members:
         return max([self._last, *found], key=lambda pair: pair[0])
 
     async def start_all(self) -> None:
-        """Start all of them. The one whose log reaches furthest stands at once: the others are there, so none waits for a timeout.
+        """Start all of them. The one with the longest log stands at once: all others run, so no election timeout is needed.
 
         Errors: MetashellError, OSError; then none of them runs.
         """
@@ -214,7 +214,7 @@ class Groups:
 
     @property
     def address(self) -> Address:
-        """Where clients find it."""
+        """The address for clients."""
         return self.server.address
 
     @property
@@ -229,7 +229,7 @@ class Groups:
         self._task = asyncio.get_running_loop().create_task(self._broker.run())
 
     def look(self) -> None:
-        """The image may be another one."""
+        """Take the image again: it may have changed."""
         self.server.look()
 
     async def close(self) -> None:
@@ -241,7 +241,7 @@ class Groups:
         self._release()
 
     def _moved(self) -> None:
-        """The broker was answered."""
+        """The controllers answered the broker."""
         broker = self._broker
         if broker.is_unfenced:
             self.server.is_serving = True

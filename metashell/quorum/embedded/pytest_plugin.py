@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def kafka_quorum(request: pytest.FixtureRequest) -> Iterator[EmbeddedQuorum]:
-    """A running `metashell.quorum.embedded.EmbeddedQuorum`: one controller, or what the marker `kafka_quorum` of the test or its class says.
+    """A running `metashell.quorum.embedded.EmbeddedQuorum`: one controller, or as the marker `kafka_quorum` says.
 
     The test fails at its end where a controller ended by itself.
     """

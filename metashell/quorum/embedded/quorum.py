@@ -15,6 +15,7 @@ from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import counted
 from metashell.groups.server import COORDINATOR, EMBEDDED, is_wanted
 from metashell.metadata.image import EMPTY_IMAGE
+from metashell.net.addresses import Address
 from metashell.quorum.embedded.background import LoopThread
 from metashell.quorum.embedded.layout import (
     HOST,
@@ -82,7 +83,7 @@ class EmbeddedQuorum:
         groups: bool = False,
         on_event: Callable[[int, str], None] = lambda id, line: None,
     ) -> None:
-        """Nothing is started or written here. Errors: UsageError."""
+        """Check the options; nothing is started or written. Errors: UsageError."""
         settings = {name: _text(value) for name, value in (properties or {}).items()}
         if groups:
             settings[COORDINATOR] = EMBEDDED
@@ -132,7 +133,7 @@ class EmbeddedQuorum:
             self._close()
 
     def start(self) -> Self:
-        """Make or open the files, start all controllers, and return when one of them is the active controller, and brokers are unfenced.
+        """Make or open the files, start all controllers, and return when one is active and the brokers are unfenced.
 
         Errors: MetashellError and OSError for what keeps a controller from starting; nothing is left then.
         """
@@ -255,7 +256,7 @@ class EmbeddedQuorum:
 
     @property
     def directory(self) -> str:
-        """Where its files are."""
+        """The folder of its files."""
         return self._known_layout().directory
 
     @property
@@ -288,7 +289,7 @@ class EmbeddedQuorum:
 
     @property
     def failure(self) -> QuorumError | None:
-        """Why a controller ended by itself, None where none did; until it is restarted."""
+        """The error that ended a controller, None where all run; cleared by a restart."""
         return self._failure_of(self._members)
 
     def _failure_of(self, members: Members | None) -> QuorumError | None:
@@ -311,7 +312,7 @@ class EmbeddedQuorum:
     # ---- what is done with it
 
     def kill(self, id: int) -> None:
-        """End a controller as `kill -9` would: without a word to the others, and no file is closed properly."""
+        """End a controller as `kill -9` would: the others are not told, and no file is closed properly."""
         self._run(self._running_members().kill(id), f"the end of controller {id}")
 
     def restart(self, id: int) -> None:
@@ -343,7 +344,7 @@ class EmbeddedQuorum:
         return found[0]
 
     def request(self, message: Any, timeout_s: float = WAIT_S) -> Any:
-        """What the active controller answers to a request of `metashell.codec.messages`, whatever error codes that has.
+        """Send a request of `metashell.codec.messages` to the active controller and return its answer, whatever error codes that has.
 
         While there is no active controller, or another one, or when the connection breaks, it is asked again; so it may have been carried
         out before, and a topic that was just made may be said to exist already. Errors: QuorumError; EncodeError.
@@ -363,7 +364,7 @@ class EmbeddedQuorum:
     # ---- between the threads
 
     def _on_event(self, id: int, line: str) -> None:
-        """Hand on an event; what the caller's function raises must not end a controller."""
+        """Pass an event on; an exception of the caller's function must not end a controller."""
         try:
             self._user_on_event(id, line)
         except Exception as error:
@@ -400,7 +401,7 @@ class EmbeddedQuorum:
             return self._change.wait_for(lambda: self._changes != seen, max(0.0, limit_s))
 
     def _run(self, work: Any, what: str, timeout_s: float = STOP_S) -> Any:
-        """What a coroutine gives on the quorum's thread. Errors: QuorumError where that takes too long; what it raises."""
+        """Run a coroutine on the quorum's thread and return its result. Errors: QuorumError after the timeout; those of the coroutine."""
         thread = self._thread
         if thread is None:
             work.close()
@@ -424,7 +425,6 @@ class EmbeddedQuorum:
         return self._client
 
     def _active_address(self) -> Address | None:
-        from metashell.net.addresses import Address
 
         leader_id = self.leader_id
         port = next((place.port for place in self._known_layout().places if place.id == leader_id), None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.errors import MetashellError
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.differences import Step
-from metashell.quorum.observer.controllers import AttachError
+from metashell.quorum.observer.controllers import AttachError, dial_with
 from metashell.quorum.observer.observer import Chunk, ChunkConsumer, ImageConsumer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _WAIT_S = 0.2
 
 
 class LiveView(NamedTuple):
-    """How things stand. `lag` counts committed records that the image does not have, None where no leader has said how many there are."""
+    """The state of a live source. `lag` counts committed records that the image lacks, None before a leader has said how many there are."""
 
     image: MetadataImage
     lag: int | None
@@ -47,7 +47,7 @@ class LiveView(NamedTuple):
 
     @property
     def details(self) -> dict[str, object]:
-        """What `status` shows of a quorum."""
+        """The fields that `status` shows of a quorum."""
         leader = None if self.leader_id < 0 else {"id": self.leader_id, "epoch": self.epoch}
         shown: dict[str, object] = {
             "leader": leader,
@@ -61,12 +61,12 @@ class LiveView(NamedTuple):
 
 
 def names_no_voters(image: MetadataImage) -> bool:
-    """Whether neither a record nor an election that was read says who votes: static voters, and a log that begins at a snapshot."""
+    """Whether nothing that was read names the voters: static voters, and a log that begins at a snapshot."""
     return image.voters is None and (image.leader is None or not image.leader.voter_ids)
 
 
 class _Position(NamedTuple):
-    """What the loop publishes beside the image."""
+    """The position that the loop publishes beside the image."""
 
     high_watermark: int = -1
     end_offset: int = 0
@@ -98,7 +98,7 @@ class _Session:
         self._thread.start()
 
     def attach(self) -> None:
-        """Wait until the image is as the quorum had it. Errors: AttachError; what is broken in ours passes."""
+        """Wait until the image has all that was committed at the start. Errors: AttachError; our own bugs pass."""
         try:
             while not self.is_attached:
                 self._attached.wait(_WAIT_S)
@@ -121,16 +121,16 @@ class _Session:
         return False
 
     def _is_loading(self) -> bool:
-        """Whether answers of a leader still come: a large snapshot takes its time."""
+        """Whether a leader still answers: a large snapshot takes time."""
         return self._follow.observer is not None and self._follow.observer.epoch > 0 and self.silent_s() < LOST_AFTER_S
 
     def silent_s(self) -> float:
-        """How long no leader has answered."""
+        """Seconds since a leader last answered."""
         return self._follow.silent_s
 
     @property
     def trouble(self) -> str:
-        """Why nothing more comes, in a few words; empty while all is well."""
+        """The reason why nothing more comes, in a few words; empty while all is well."""
         if self.failure:
             return f"stopped: {self.failure}"
         silent_s = int(self.silent_s())
@@ -142,7 +142,7 @@ class _Session:
         return f"refused for {silent_s} s: {refused}" if refused else f"no leader for {silent_s} s"
 
     def refusal(self) -> str:
-        """Why nobody should wait any longer, empty where that may help: our credential is refused for long."""
+        """The reason to stop waiting (the credential has been refused for long), else empty."""
         forbidden = self._follow.forbidden
         return f"refused for {int(self.silent_s())} s: {forbidden}" if forbidden and self.silent_s() > REFUSED_MAX_S else ""
 
@@ -155,11 +155,11 @@ class _Session:
         return self._follow.voter_ids()
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
-        """What the leader still has from before a snapshot; None where that is nothing."""
+        """Fetch the leader's log from before a snapshot; None where it has none."""
         return self._follow.older_log(snapshot)
 
     def close(self) -> None:
-        """End the thread; it may be closed twice."""
+        """End the thread; a second call does nothing."""
         self._follow.stop()
         self._thread.join(_JOIN_S)
 
@@ -193,7 +193,7 @@ _JOIN_S = 2.0
 
 
 class LiveSource:
-    """A quorum that is followed: images, steps between them, and how things stand. Close it, or let it end with the process."""
+    """A source that follows a quorum: images, steps between them, and its state. Close it, or let it end with the process."""
 
     is_live = True
 
@@ -212,14 +212,14 @@ class LiveSource:
         self._hub.publish(step)
 
     def view(self) -> LiveView:
-        """How things stand now."""
+        """Return the current state."""
         image, position = self._image, self._session.position
         lag = None if position.high_watermark < 0 else max(position.high_watermark - image.provenance.end_offset, 0)
         return LiveView(image, lag, self._session.trouble, position.high_watermark, position.leader_id, position.epoch, self._voter_ids)
 
     @property
     def refusal(self) -> str:
-        """Why nobody should wait for changes any longer; empty while there may be some."""
+        """The reason why no more changes will come; empty while some may."""
         return self._session.refusal()
 
     def subscribe(self) -> StepQueue:
@@ -238,7 +238,7 @@ class LiveSource:
 
 
 class ChunkSource:
-    """The same quorum as the bytes of its snapshot and log, in order; what is committed only."""
+    """A source of a quorum's committed bytes: its snapshot, then its log, in order."""
 
     def __init__(self, target: Target, dial: Dial) -> None:
         self._consumer = ChunkConsumer()
@@ -274,7 +274,7 @@ class ChunkSource:
         return self._session.cluster_id
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
-        """What the leader still has from before a snapshot that was given; None where that is nothing."""
+        """Fetch the leader's log from before a given snapshot; None where it has none."""
         return self._session.older_log(snapshot)
 
     def close(self) -> None:
@@ -284,7 +284,7 @@ class ChunkSource:
 
 
 def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
-    """A source on the quorum that `target` names, at least as new as the quorum was when it was asked.
+    """Attach to the quorum that `target` names; the image is at least as new as the quorum was at the call.
 
     `seen` is called on the thread that follows, with the batches of the log that controllers still have; what a snapshot says has none.
     Errors: AttachError in one line.
@@ -293,12 +293,11 @@ def attach(target: Target, dial: Dial | None = None, seen: Callable[[list[Record
 
 
 def attach_chunks(target: Target, dial: Dial | None = None) -> ChunkSource:
-    """The quorum that `target` names, as bytes; nothing is asked before `chunks` is."""
+    """Return a source of the bytes of `target`'s quorum; nothing is sent before the first call of `chunks`."""
     return ChunkSource(target, dial or _dial(target))
 
 
 def _dial(target: Target) -> Dial:
-    from metashell.quorum.observer.controllers import dial_with
 
     return dial_with(target.security)
 
@@ -358,7 +357,7 @@ def join_steps(first: Step, second: Step) -> Step:
 
 
 class StepHub:
-    """All subscriptions to one source. `refusal` says why nothing more is to be hoped for, empty while something is."""
+    """All subscriptions to one source. `refusal` returns why no step will come any more, empty while one may."""
 
     def __init__(self, image: MetadataImage, refusal: Callable[[], str] = str) -> None:
         self.refusal = refusal
@@ -375,7 +374,7 @@ class StepHub:
                 queue.put(step)
 
     def fail(self, reason: str) -> None:
-        """The source is over."""
+        """End all subscriptions: no step will come any more."""
         with self._lock:
             self._failure = reason
             for queue in self._queues:

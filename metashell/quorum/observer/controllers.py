@@ -45,7 +45,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """What the source is called: its first address."""
+        """The name of the source: its first address."""
         return str((self.controllers or self.brokers)[0])
 
 
@@ -125,7 +125,7 @@ class MixedClustersError(Refused):
 
 
 class Controllers:
-    """The connections to a quorum. `address_map` says where an address is really to be found."""
+    """The connections to a quorum. `address_map` replaces addresses that cannot be reached from here."""
 
     def __init__(self, dial: Dial, address_map: AddressMap, timeout_s: float) -> None:
         self._dial = dial
@@ -212,7 +212,7 @@ class Controllers:
                 self._learn_from(answer)
 
     async def _describe(self, link: Link) -> Any | None:
-        """What a controller says of all of them, None where it is too old or answers with an error. Errors: those of the connection."""
+        """Ask a controller for all controllers; None where it is too old or answers with an error. Errors: those of the connection."""
         if link.versions.get(DESCRIBE_CLUSTER, 0) < CONTROLLERS_FROM:
             return None
         answer = await link.request(DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS), timeout_s=self._timeout_s)
@@ -246,7 +246,7 @@ TOPIC: Final = "__cluster_metadata"
 
 
 def describe_quorum_request() -> Any:
-    """Asks for the metadata partition."""
+    """Return the DescribeQuorum request for the metadata partition."""
     make = DescribeQuorumRequest
     return make(topics=(make.TopicData(topic_name=TOPIC, partitions=(make.PartitionData(partition_index=0),)),))
 
@@ -279,7 +279,7 @@ async def voters_of(leader: Link, timeout_s: float) -> tuple[int, ...]:
 
 
 def controllers_in(answer: Any) -> tuple[Address, ...]:
-    """The same from an answer. Errors: Refused where it is an error."""
+    """Return the controllers in an answer. Errors: Refused for an error."""
     partition = answer.topics[0].partitions[0] if answer.topics and answer.topics[0].partitions else None
     code = answer.error_code or (partition.error_code if partition is not None else 0)
     if code == CLUSTER_AUTHORIZATION_FAILED:

@@ -141,17 +141,17 @@ class FollowLoop:
 
     @property
     def refused(self) -> str:
-        """Why the last answer was refused, empty if it was not."""
+        """The reason why the last answer was refused, empty if it was not."""
         return "" if self.observer is None else self.observer.refused
 
     @property
     def forbidden(self) -> str:
-        """Which nodes refuse our credential, and how, while no leader has answered since; empty where none does."""
+        """The nodes that refuse our credential, and their errors, while no leader has answered since; empty where none does."""
         return "; ".join(f"{address}: {hold.failure}" for address, hold in sorted(dict(self._holds).items()))
 
     @property
     def silent_s(self) -> float:
-        """How long no leader has answered, as of the last second; time in which this process was stopped does not count."""
+        """Seconds since a leader last answered, as of the last second; time in which this process was stopped does not count."""
         beat_s, answered_s = self._heard
         return beat_s - answered_s
 
@@ -185,7 +185,7 @@ class FollowLoop:
             await asyncio.sleep(REQUEST_TIMEOUT_MS / 10_000)
 
     async def _look_at_all(self) -> None:
-        """Connect to all controllers that were named, as far as they answer soon: are they controllers of one cluster?
+        """Connect to all named controllers that answer soon, to check that they belong to one cluster.
 
         Errors: AttachError where they are not.
         """
@@ -237,7 +237,7 @@ class FollowLoop:
         return await voters_of(await self._connections.link(self._leader), _VOTERS_S)
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
-        """What the leader still has from before a snapshot; None where that is nothing, or it does not answer. For another thread."""
+        """Fetch the leader's log from before a snapshot; None where it has none, or does not answer. For another thread."""
         from concurrent.futures import CancelledError
 
         if self._loop is None or self._leader is None:
@@ -254,7 +254,7 @@ class FollowLoop:
         return await older_log(await self._connections.link(leader), snapshot, self._connections.cluster_id)
 
     def failure_text(self) -> str:
-        """Why nothing is attached, naming all addresses, those that only a broker named too."""
+        """Return the error text of a failed attach; it names all addresses, also those that only a broker named."""
         return self.failures.text(self.controllers or self._target.brokers)
 
     # ---- requests
@@ -303,7 +303,7 @@ class FollowLoop:
         self._moved(self)
 
     def _next_candidate(self) -> Address:
-        """Which controller to ask for the leader: in turn all that were named or learned, since those named may be gone."""
+        """Return the next controller to ask for the leader: all that were named or learned take turns, since those named may be gone."""
         candidates = list(dict.fromkeys((*self.controllers, *self._connections.learned)))
         self._turn += 1
         return candidates[self._turn % len(candidates)]
@@ -344,7 +344,7 @@ class FollowLoop:
                 self._heard = (now_s, now_s)
 
     def _hold(self, address: Address, failure: Refused) -> None:
-        """Leave a node alone for a while that has refused our credential; whoever asks meanwhile gets the same refusal."""
+        """Pause requests to a node that refused our credential; callers get the same refusal meanwhile."""
         before = self._holds.get(address)
         if failure.credential and (before is None or before.failure is not failure):
             pause_s = _HOLD_S if before is None else min(2 * before.pause_s, _HOLD_MAX_S)
@@ -371,7 +371,7 @@ class OlderLog(NamedTuple):
 
 
 async def older_log(link: Link, snapshot: OffsetAndEpoch, cluster_id: str | None) -> OlderLog | None:
-    """What the leader at `link` has from before `snapshot`; None where it has nothing more.
+    """Fetch the log from before `snapshot` from the leader at `link`; None where it has nothing more.
 
     Errors: MetashellError of the connection, DecodeError.
     """

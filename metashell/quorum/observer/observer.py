@@ -3,7 +3,7 @@
 It drives a `RaftNode` that has no id and may not stand, over a log in memory that forgets what was consumed. Nothing that it holds
 has to survive it, so every state is "durable" as soon as it is written down here.
 
-A `Consumer` takes what is committed: `ImageConsumer` makes images and steps between them, `ChunkConsumer` hands on the batches as they are."""
+A `Consumer` takes committed batches: `ImageConsumer` makes images and steps between them, `ChunkConsumer` passes the batches on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Observer:
         return self._work(now_ms)
 
     def poll(self, now_ms: int) -> list[Send]:
-        """To be called at `next_poll_ms`."""
+        """Do what is due; call it at `next_poll_ms`."""
         self._pending.append(self._node.poll(now_ms))
         return self._work(now_ms)
 
@@ -83,7 +83,7 @@ class Observer:
         return self._node.next_poll_ms()
 
     def answered(self, send: Send, response: Response, now_ms: int) -> list[Send]:
-        """An answer came; gives what is to be sent now."""
+        """Take an answer; return what to send now."""
         if isinstance(response, FetchResponse) and not response.error and not response.top_error:
             self.high_watermark = max(self.high_watermark, response.high_watermark)
         complaints = self._node.complaints
@@ -92,13 +92,13 @@ class Observer:
         return self._work(now_ms)
 
     def failed(self, send: Send, error_code: int, now_ms: int) -> list[Send]:
-        """No answer came; gives what is to be sent now."""
+        """Note that no answer came; return what to send now."""
         self._pending.append(self._node.handle_failure(send.destination, send.correlation_id, error_code, now_ms))
         return self._work(now_ms)
 
     @property
     def complaint(self) -> str:
-        """The last thing that a peer sent and should not have, empty if none did."""
+        """The last fault in a peer's message, empty if there was none."""
         return self._node.last_complaint
 
     def _work(self, now_ms: int) -> list[Send]:
@@ -145,7 +145,7 @@ class Observer:
         self._consumer.load_snapshot(id, data)
 
     def _take(self, end_offset: int) -> None:
-        """Hand on whole batches below `end_offset`; one that ends behind it waits for the next time."""
+        """Pass on whole batches below `end_offset`; one that ends behind it waits for the next call."""
         while self._position < end_offset:
             data = self._log.read(self._position, end_offset, READ_SIZE)
             batches: list[RecordBatch] = []
@@ -173,7 +173,7 @@ class Consumer(Protocol):
     """Takes what is committed, in order."""
 
     def load_snapshot(self, id: OffsetAndEpoch, data: bytes) -> None:
-        """Everything up to the snapshot's end is what it says."""
+        """Load a snapshot in place of everything up to its end."""
 
     def take(self, batches: list[RecordBatch], from_offset: int, end_offset: int) -> None:
         """The next batches; of the first, records below `from_offset` are known already."""
@@ -262,7 +262,7 @@ class SnapshotSource:
 
 
 class SnapshotFault(NamedTuple):
-    """What is wrong with a snapshot's bytes."""
+    """A fault in a snapshot's bytes."""
 
     file: str
     offset: int
@@ -286,7 +286,7 @@ class Chunk(NamedTuple):
 
 
 class ChunkConsumer:
-    """Hands on what is committed as bytes. A slow reader holds back the fetching, never fills the memory."""
+    """Passes committed bytes on. A slow reader slows the fetches down and never fills the memory."""
 
     def __init__(self) -> None:
         self.chunks: Queue[Chunk] = Queue(_QUEUE_MAX)

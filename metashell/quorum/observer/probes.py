@@ -57,7 +57,7 @@ _TLS_ALERTS: Final = ("ALERT", "UNSUPPORTED_PROTOCOL", "NO_PROTOCOLS", "CERTIFIC
 
 @dataclass(slots=True)
 class _ProbeResult:
-    """What came of one address. `quorum` is the leader's description, `nodes` are the controllers that it names, by id."""
+    """The result of one address. `quorum` is the leader's description, `nodes` are the controllers that it names, by id."""
 
     address: Address
     outcome: str = "silent"
@@ -74,7 +74,7 @@ class _ProbeResult:
 
 
 def probe(target: Target, known: Mapping[int, Address] | None = None, *, limit_s: float = LIMIT_S) -> QuorumAnswers:
-    """What the controllers of `target`, and all that they name, answer. `known` are voters of which somebody else told, by id.
+    """Ask the controllers of `target`, and all that they name. `known` are voters learned elsewhere, by id.
 
     Nobody is waited for longer than twice `limit_s`. Errors: UsageError for security that cannot be used.
     """
@@ -111,7 +111,7 @@ class _Survey:
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Ask all; on a thread of its own, so that a name server that keeps silent holds nobody back."""
+        """Ask all, on a separate thread, so that a silent name server delays nobody."""
         try:
             asyncio.run(self._run())
         except BaseException as error:  # raised again by who waits
@@ -195,7 +195,7 @@ class _Survey:
         return None
 
     async def _explain(self, told: _ProbeResult, place: Address, failure: MetashellError) -> None:
-        """Why there is no connection: what else is at the place, found out by talking to it the other way."""
+        """Explain a failed connection: try the other security protocol to find out what listens there."""
         told.words = str(failure)
         if told.words == os.strerror(errno.ECONNREFUSED):
             told.outcome = "refused"
@@ -261,7 +261,7 @@ class _Survey:
     # ---- who is at an address
 
     def _is_in_doubt(self) -> bool:
-        """Whether it matters who answers where: nobody leads, or somebody is not where others say."""
+        """Whether the ids at the addresses are in doubt: nobody leads, or a node is not where others say."""
         leads = any(told.quorum is not None for told in self._told.values())
         return not leads or any(told.outcome != _ANSWERS for told in self._told.values())
 
@@ -300,7 +300,7 @@ class _Survey:
         )
 
     def _voters(self, told: Iterable[_ProbeResult], leads: _ProbeResult | None) -> dict[int, tuple[Address, str]]:
-        """Where the voters are, by id: as the leader says, else as was known before, else where controllers are registered."""
+        """Return the voters' addresses by id: from the leader, else as known before, else from the registrations."""
         registered = {id: (at, _REGISTERED) for one in told for id, at in one.nodes.items()}
         known = {id: (at, _VOTERS) for id, at in self._known.items()}
         if leads is None:
@@ -404,7 +404,7 @@ async def _resolved(host: str) -> list[str]:
 
 
 async def _talks_tls(place: Address) -> bool:
-    """Whether a TLS handshake gets anywhere, whatever certificates it wants."""
+    """Whether a peer answers a TLS handshake, whatever certificates it wants."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -420,7 +420,7 @@ async def _talks_tls(place: Address) -> bool:
 
 
 async def _talks_plain(place: Address) -> bool:
-    """Whether Kafka's protocol is talked there without TLS."""
+    """Whether a peer speaks Kafka's protocol without TLS."""
     try:
         link = await connect(place, core=ClientConnection(client_id=CLIENT_ID), timeout_s=LIMIT_S)
     except MetashellError:

@@ -1,4 +1,4 @@
-"""What a leader's clients append, gathered into batches whose offsets are known at once.
+"""The accumulator of a leader: it gathers appended records into batches whose offsets are known at once.
 
 All values of one call lie in one batch, so that they are replicated, truncated and delivered together. A prepared call leaves only
 after it was scheduled. Data is encoded when it is prepared: a batch is closed by joining what is there.
@@ -94,7 +94,7 @@ class BatchAccumulator:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When there is something to drain, None while there is nothing that may leave."""
+        """The time when a batch may be drained, None while none may."""
         if self._completed and self._completed[0].last_offset < self._drain_before:
             return self._completed[0].append_ms
         if self._count and self._drain_before == _NEVER:
@@ -128,7 +128,7 @@ class BatchAccumulator:
         return self.next_offset - 1
 
     def schedule(self) -> None:
-        """All that was prepared may leave."""
+        """Release all that was prepared."""
         self._drain_before = _NEVER
 
     def append(self, epoch: int, values: Sequence[bytes], now_ms: int, timestamp: int) -> int:

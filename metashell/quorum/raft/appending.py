@@ -33,7 +33,7 @@ _EPOCH_AT = 12
 
 
 def append_own(node: Replica, leader: Leader, batch: AppendedBatch) -> None:
-    """A leader appends a batch of its epoch."""
+    """Append a leader's batch of its own epoch."""
     assert batch.base_offset == node.log_end, "a batch continues the log"
     controls: list[tuple[int, ControlValue]] = []
     if batch.is_control:
@@ -48,7 +48,7 @@ def append_own(node: Replica, leader: Leader, batch: AppendedBatch) -> None:
 
 
 def append_fetched(node: Replica, checked: CheckedBatches) -> None:
-    """A follower appends what `check_fetched` let through."""
+    """Append, on a follower, the batches that `check_fetched` accepted."""
     data, start = checked.data, node.log_end
     if not data:
         return
@@ -69,7 +69,7 @@ def append_fetched(node: Replica, checked: CheckedBatches) -> None:
 
 
 def apply_controls(node: Replica, controls: list[tuple[int, ControlValue]]) -> None:
-    """Voters and kraft.version hold from the moment they are appended."""
+    """Apply control records: voters and kraft.version hold from the moment they are appended."""
     changed = False
     for offset, value in controls:
         changed = node.partition.apply(offset, value) or changed
@@ -78,7 +78,7 @@ def apply_controls(node: Replica, controls: list[tuple[int, ControlValue]]) -> N
 
 
 def voters_changed(node: Replica) -> None:
-    """The voters in force may be others now."""
+    """Take over the voters in force, which may have changed."""
     node.refresh_voters()
     if node.role.__class__ is Leader:
         progress.adopt_voters(node, node.role)
@@ -86,7 +86,7 @@ def voters_changed(node: Replica) -> None:
 
 
 def truncate(node: Replica, offset: int) -> None:
-    """A follower drops all from `offset` on, a batch boundary that is not committed."""
+    """Drop all from `offset` on, on a follower: a batch boundary that is not committed."""
     assert offset >= node.committed, "what is committed stays"
     if offset < node.log_end:
         node.log.truncate_to(offset)
@@ -150,7 +150,7 @@ def check_fetched(data: bytes, log_end: int, last_epoch: int, local_epoch: int) 
 
 
 def _check_batches(data: bytes, checked: CheckedBatches, local_epoch: int) -> int:
-    """Check batch after batch; returns where the last one that may be taken ends."""
+    """Check the batches in order; return where the last acceptable one ends."""
     position, size = 0, len(data)
     end_offset, last_epoch = checked.end_offset, checked.last_epoch
     while size - position >= HEADER_SIZE:
@@ -220,7 +220,7 @@ def restart_log(node: Replica, id: OffsetAndEpoch) -> None:
 
 
 def load_snapshot_controls(node: Replica, id: OffsetAndEpoch) -> None:
-    """Voters and kraft.version are now those of a snapshot.
+    """Take over voters and kraft.version of a snapshot.
 
     Errors: LogCorruptError, the driver's, for a snapshot on this replica's own disk that cannot be read.
     """

@@ -29,8 +29,6 @@ from metashell.codec.error_codes import (
 )
 from metashell.common.values import NO_LEADER, ReplicaKey
 from metashell.quorum.raft import transitions
-from metashell.quorum.raft import transitions as common
-from metashell.quorum.raft import transitions as replies
 from metashell.quorum.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
@@ -46,7 +44,7 @@ from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective
 
 def handle_vote_request(node: Replica, token: object, request: VoteRequest, listener: str) -> None:
     """Answer a Vote request, in the order of the checks that Kafka makes."""
-    if error := common.check_addressed(node, request):
+    if error := transitions.check_addressed(node, request):
         node.reply(token, VoteResponse(error))
         return
     error = check_vote_request(node, request)
@@ -59,19 +57,19 @@ def handle_vote_request(node: Replica, token: object, request: VoteRequest, list
             error = INVALID_VOTER_KEY
         else:
             granted = decide_vote(node, request)
-    response = replies.response_with_leader(node, VoteResponse, error, listener, request.candidate_id)
+    response = transitions.response_with_leader(node, VoteResponse, error, listener, request.candidate_id)
     response.granted = granted
     node.reply(token, response)
 
 
 def check_vote_request(node: Replica, request: VoteRequest) -> int:
-    """Whether the fields of a request can be meant."""
+    """Return the error of a request whose fields cannot be right, or NONE."""
     last_epoch, epoch = request.last_epoch, request.epoch
     if request.last_offset < 0 or last_epoch < 0 or (last_epoch > epoch if request.pre_vote else last_epoch >= epoch):
         return INVALID_REQUEST
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
-    if not common.is_plausible_epoch(node, epoch):
+    if not transitions.is_plausible_epoch(node, epoch):
         return UNKNOWN_LEADER_EPOCH
     return INVALID_REQUEST if request.candidate_id < 0 else NONE
 
@@ -82,7 +80,7 @@ def decide_vote(node: Replica, request: VoteRequest) -> bool:
         node.complain("a vote was asked for by the own id")
         return False
     if node.recovering is not None:
-        # Its log does not say any more what it may have acknowledged (`recovering`).
+        # Its log does not say any more what it may have acknowledged (`polling`).
         return False
     candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
     up_to_date = is_up_to_date(request.last_epoch, request.last_offset, node.last_epoch, node.log_end)
@@ -145,7 +143,7 @@ def add_vote(node: Replica, candidate: ReplicaKey) -> None:
 
 
 def request_votes(node: Replica, role: Prospective | Candidate) -> int:
-    """Ask every voter that did not answer yet and may be asked; when the next one may be.
+    """Ask each voter that has not answered and is ready; return when the next one will be.
 
     Nobody is asked before the whole log is durable. Were a vote won with a tail that a power cut then takes away, two of three voters could
     elect a shorter log next, although that tail was committed by this replica's fetches.
@@ -184,8 +182,8 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 
 def handle_vote_response(node: Replica, source: int, response: VoteResponse) -> bool:
-    """Count an answer; whether its connection is fine."""
-    is_fine = common.handle_plain_response(node, response, "a vote")
+    """Count an answer; return whether its connection is fine."""
+    is_fine = transitions.handle_plain_response(node, response, "a vote")
     if is_fine is not None:
         return is_fine
     role = node.role
@@ -215,7 +213,7 @@ def count_vote_answer(node: Replica, role: Prospective | Candidate, source: int,
 
 
 def lose_pre_vote(node: Replica, role: Prospective, deadline_ms: int) -> None:
-    """No majority would vote for it, or none answered in time: back to the leader where one is known."""
+    """Lose a pre-vote (no majority granted it, or none in time): follow the known leader again, else stay unattached."""
     if role.leader_id >= 0 and role.endpoints:
         transitions.become_follower(node, role.epoch, role.leader_id, role.endpoints)
     else:
@@ -223,7 +221,7 @@ def lose_pre_vote(node: Replica, role: Prospective, deadline_ms: int) -> None:
 
 
 def without_pre_vote(node: Replica) -> None:
-    """A voter does not know pre-votes: stand at once, as before KIP-996."""
+    """Stand at once, as before KIP-996: a voter does not know pre-votes."""
     if node.role.__class__ is Prospective:
         transitions.become_candidate(node)
 
@@ -240,7 +238,7 @@ def handle_begin_request(node: Replica, token: object, request: BeginQuorumEpoch
 
 
 def handle_end_request(node: Replica, token: object, request: EndQuorumEpochRequest, listener: str) -> None:
-    """A leader gives up: stand at once or after others, by the order in which it names the voters."""
+    """Take a leader's resignation: stand at once or after others, in the order in which it names the voters."""
     if error := transitions.check_addressed(node, request):
         node.reply(token, EndQuorumEpochResponse(error))
         return
@@ -252,7 +250,7 @@ def handle_end_request(node: Replica, token: object, request: EndQuorumEpochRequ
 
 
 def follow_sender(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> int:
-    """Believe a leader's own word, or say why not."""
+    """Follow the leader that sent the request, or return the error."""
     leader_id, epoch, endpoints = request.leader_id, request.epoch, request.endpoints
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
@@ -278,7 +276,7 @@ def reply_to_leader(node: Replica, token: object, response: BeginQuorumEpochResp
 
 
 def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
-    """How many ms to wait before standing: none for the first of the list, longer further down, the most if not in it.
+    """Return the ms to wait before standing: 0 for the first of the list, longer further down, the most if not in it.
 
     Source: KafkaRaftClient.endEpochElectionBackoff, strictExponentialElectionBackoffMs.
     """
@@ -295,7 +293,7 @@ def successor_backoff(node: Replica, candidates: tuple[ReplicaKey, ...]) -> int:
 
 
 def send_begin_requests(node: Replica, leader: Leader) -> int:
-    """The time has come: announce this leader to the voters that do not fetch; when to do it again."""
+    """Announce this leader to the voters that do not fetch; return when to do it again."""
     now, config = node.now_ms, node.config
     period = config.fetch_timeout_ms // 2
     leader.begin_deadline_ms = now + period
@@ -312,13 +310,13 @@ def send_begin_requests(node: Replica, leader: Leader) -> int:
 
 
 def handle_begin_response(node: Replica, source: int, response: BeginQuorumEpochResponse) -> bool:
-    """A voter heard that this replica leads; whether the connection is fine."""
+    """Take a voter's answer to BeginQuorumEpoch; return whether the connection is fine."""
     is_fine = transitions.handle_plain_response(node, response, "BeginQuorumEpoch")
     return True if is_fine is None else is_fine
 
 
 def send_end_requests(node: Replica, role: Resigned) -> int:
-    """Tell the voters that did not hear it that leadership is given up; when to look again.
+    """Send EndQuorumEpoch to the voters that have not acknowledged it; return when to look again.
 
     Kafka sends no endpoints here. A Kafka voter whose log does not have the record yet by which this replica became one cannot find out
     where it is, and dies; with endpoints it goes on.
@@ -337,7 +335,7 @@ def send_end_requests(node: Replica, role: Resigned) -> int:
 
 
 def handle_end_response(node: Replica, source: int, response: EndQuorumEpochResponse) -> bool:
-    """A voter heard that this replica resigned; whether the connection is fine."""
+    """Take a voter's answer to EndQuorumEpoch; return whether the connection is fine."""
     is_fine = transitions.handle_plain_response(node, response, "EndQuorumEpoch")
     if is_fine is not None:
         return is_fine

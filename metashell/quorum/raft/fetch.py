@@ -33,7 +33,7 @@ from metashell.quorum.raft.roles import Follower, Leader
 
 
 def fetch_as_follower(node: Replica, role: Follower) -> int:
-    """Ask the leader, or a bootstrap server while the leader cannot be asked; when to look again."""
+    """Fetch from the leader, or from a bootstrap server while the leader cannot be asked; return when to look again."""
     now, connections = node.now_ms, node.connections
     leader_id = role.leader_id
     endpoint = role.endpoints.get(node.config.default_listener)
@@ -70,7 +70,7 @@ def fetch_from_leader(node: Replica, role: Follower, leader_id: int, endpoint: E
 
 
 def fetch_from_bootstrap(node: Replica) -> int:
-    """Look for a leader at the next bootstrap server that is ready; when to look again."""
+    """Fetch from the next bootstrap server that is ready, to find a leader; return when to look again."""
     now = node.now_ms
     end = node.log_end_to_claim()
     if end is not None:
@@ -103,7 +103,7 @@ def next_fetch(node: Replica, end: LogEnd) -> FetchRequest:
 
 
 def handle_fetch_response(node: Replica, source: int, response: FetchResponse) -> bool:
-    """Truncate, begin a snapshot, or append; whether the connection is fine."""
+    """Truncate, begin a snapshot, or append; return whether the connection is fine."""
     role = node.role
     is_fine = transitions.handle_response(node, response)
     if is_fine is not None:
@@ -130,13 +130,13 @@ def handle_fetch_response(node: Replica, source: int, response: FetchResponse) -
 
 
 def heard_from_leader(node: Replica, role: Follower) -> None:
-    """The leader answered as a leader: the fetch timer starts anew."""
+    """Restart the fetch timer: the leader answered as a leader."""
     role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
     role.has_fetched = True
 
 
 def truncation_offset(node: Replica, diverging: OffsetAndEpoch) -> int:
-    """Where to truncate, when the leader's log ends at `diverging` for the epoch asked for."""
+    """Return the offset to truncate to, when the leader's log ends at `diverging` for the epoch asked for."""
     if diverging.epoch == 0:
         return min(diverging.offset, node.log_end)
     epoch, end_offset = node.epochs.end_offset_for(diverging.epoch, node.log_end, node.last_epoch, node.earliest_snapshot())
@@ -159,7 +159,7 @@ def truncate_to_leader(node: Replica, role: Follower, diverging: OffsetAndEpoch)
 
 
 def append_response(node: Replica, role: Follower, response: FetchResponse) -> bool:
-    """Append what may be appended, then learn how much is committed."""
+    """Append the acceptable batches, then take the leader's high watermark."""
     if response.records:
         checked = check_fetched(response.records, node.log_end, node.last_epoch, role.epoch)
         if checked.fault is not None:
@@ -177,12 +177,12 @@ def append_response(node: Replica, role: Follower, response: FetchResponse) -> b
 
 
 def follower_high_watermark(log_end: int, leader_high_watermark: int) -> int:
-    """What a follower may call committed: what the leader does, as far as it is here."""
+    """Return a follower's high watermark: the leader's, as far as the log is here."""
     return min(log_end, leader_high_watermark)
 
 
 def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
-    """Raise the own high watermark; one that went back is refused."""
+    """Raise the own high watermark; return False for a leader's that went back."""
     if leader_high_watermark < 0:
         return True
     if isinstance(node.role, Follower):
@@ -201,7 +201,7 @@ def learn_high_watermark(node: Replica, leader_high_watermark: int) -> bool:
 
 
 class Position:
-    """What a fetch position is: valid, or `diverging`, or served by `snapshot`."""
+    """The verdict on a fetch position: valid, or `diverging`, or served by `snapshot`."""
 
     __slots__ = ("diverging", "snapshot")
 
@@ -226,7 +226,7 @@ def handle_fetch_request(node: Replica, token: object, request: FetchRequest, li
 
 
 def respond_to_fetch(node: Replica, request: FetchRequest, listener: str) -> FetchResponse:
-    """The answer as of now, with what it does to the replica's progress."""
+    """Return the answer as of now, and note the replica's progress."""
     error = check_fetch_request(node, request)
     if error != NONE:
         return transitions.fetch_error_response(node, error, listener, request.replica_id)
@@ -256,7 +256,7 @@ def respond_to_fetch(node: Replica, request: FetchRequest, listener: str) -> Fet
 
 
 def check_fetch_request(node: Replica, request: FetchRequest) -> int:
-    """Whether the fields can be meant, and whether this is the leader that is asked for."""
+    """Return the error of a request whose fields cannot be right, or that this replica does not lead; else NONE."""
     last_epoch = request.last_epoch
     if request.max_wait_ms < 0 or request.fetch_offset < 0 or last_epoch < 0 or last_epoch > request.epoch:
         return INVALID_REQUEST
@@ -285,7 +285,7 @@ def check_fetch_position(node: Replica, offset: int, last_epoch: int) -> Positio
 
 
 def is_answered_now(request: FetchRequest, response: FetchResponse) -> bool:
-    """Whether there is anything worth saying before the waiting time is over (KIP-1166: also a higher high watermark)."""
+    """Whether the answer has news, so that it need not wait (KIP-1166: a higher high watermark is news too)."""
     return (
         response.error != NONE
         or response.records != b""
@@ -304,7 +304,7 @@ def answer_parked_fetches(node: Replica, before_offset: int | None) -> None:
 
 
 def expire_parked_fetches(node: Replica) -> int:
-    """Answer the fetches whose time is up with what was computed when they came; when the next one is due."""
+    """Answer the expired fetches with the answer of when they came; return when the next one is due."""
     for fetch in node.parked.take_due(node.now_ms):
         node.reply(fetch.token, fetch.response)
     due_ms = node.parked.due_ms()

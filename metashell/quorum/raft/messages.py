@@ -31,7 +31,7 @@ HIGH_WATERMARK_NOT_SENT: Final = (1 << 63) - 1
 
 @dataclass(slots=True)
 class PartitionResponse:
-    """What every answer about the metadata partition says. `top_error` stands alone: where it is not 0 the rest was not sent."""
+    """The fields of every answer about the metadata partition. Where `top_error` is not 0 the other fields were not sent."""
 
     top_error: int = 0
     error: int = 0
@@ -296,7 +296,7 @@ BATCH_SIZE_MAX = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftConfig:
-    """Who this replica is, whom it knows at first, and its timing.
+    """The identity of a replica, the peers that it knows at first, and its timing.
 
     `local` is None for an anonymous observer (replica id -1). `listeners` are all own controller listeners as advertised, the default one
     first. `static_voters` is controller.quorum.voters by id; `bootstrap_servers` controller.quorum.bootstrap.servers.
@@ -335,7 +335,7 @@ class RaftConfig:
 
 
 class RaftError(MetashellError):
-    """What every error of a call into a replica is."""
+    """The base of all errors of calls into a replica."""
 
 
 class NotLeaderError(RaftError):

@@ -6,7 +6,7 @@ log is never ahead of quorum-state.
 Times are those of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
-`votes`, `common`, `progress`, `fetch_server`, `fetch_client`, `epochs`, `snapshot_server`, `snapshot_client`, `reconfiguration`.
+`elections`, `transitions`, `progress`, `fetch`, `snapshots`, `reconfiguration`, `voter_update`.
 Source: org.apache.kafka.raft.KafkaRaftClient; KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166.
 """
 
@@ -18,11 +18,6 @@ from typing import Any, Final, TypeAlias
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, UNSUPPORTED_VERSION
 from metashell.common.values import Epoch, NodeId, Offset, OffsetAndEpoch
 from metashell.quorum.raft import elections, fetch, polling, progress, reconfiguration, snapshots, transitions, voter_update
-from metashell.quorum.raft import polling as leading
-from metashell.quorum.raft import polling as recovering
-from metashell.quorum.raft import polling as startup
-from metashell.quorum.raft import progress as describe
-from metashell.quorum.raft import voter_update as self_update
 from metashell.quorum.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -74,30 +69,30 @@ class RaftNode(Replica):
         now_ms: int,
         wall_ms: int = 0,
     ) -> None:
-        """Start from what the disk says; `take_ready` gives what that wants done.
+        """Start from what is on disk; `take_ready` returns the first Ready.
 
         Errors: UsageError for a quorum-state that does not fit the configuration, LogCorruptError for a log that cannot be read.
         """
         super().__init__(config, log, election, random, now_ms, wall_ms)
         self._clean_at_ms = now_ms + config.clean_interval_ms
         self._shut_down = False
-        startup.start_replica(self, election)
+        polling.start_replica(self, election)
 
     def take_ready(self) -> Ready:
-        """What the start wants done. To be taken once, before any other call."""
+        """Return the Ready of the start. Call it once, before any other call."""
         return self.ready
 
     # What the driver reports
 
     def handle_request(self, token: object, request: Request, listener: str, now_ms: int) -> Ready:
-        """A peer or client asks; the answer, now or in a later Ready, has `token`. `listener` is the one the request came in on."""
+        """Take a request; the answer, in this Ready or a later one, has `token`. `listener` is where the request came in."""
         ready = self.begin(now_ms)
         _REQUESTS[request.__class__](self, token, request, listener.upper())
         self._finish()
         return ready
 
     def handle_response(self, destination: int, correlation_id: CorrelationId, response: Response, now_ms: int) -> Ready:
-        """The answer to a Send. One that is not awaited any more changes nothing."""
+        """Take the answer to a Send. One that is not awaited any more changes nothing."""
         ready = self.begin(now_ms)
         connections = self.connections
         request = connections.take_awaited(destination, correlation_id)
@@ -119,7 +114,7 @@ class RaftNode(Replica):
         return ready
 
     def handle_failure(self, destination: int, correlation_id: CorrelationId, error_code: int, now_ms: int) -> Ready:
-        """A Send that got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
+        """Note that a Send got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
         ready = self.begin(now_ms)
         request = self.connections.take_awaited(destination, correlation_id)
         if request is None:
@@ -128,7 +123,7 @@ class RaftNode(Replica):
         if request.__class__ is ApiVersionsRequest:
             reconfiguration.handle_api_versions(self, destination, ApiVersionsResponse(error_code))
         elif request.__class__ is UpdateRaftVoterRequest and error_code == UNSUPPORTED_VERSION:
-            is_fine = self_update.handle_update_response(self, UpdateRaftVoterResponse(error_code, self.role.leader_id, self.role.epoch))
+            is_fine = voter_update.handle_update_response(self, UpdateRaftVoterResponse(error_code, self.role.leader_id, self.role.epoch))
         elif request.__class__ in _JOIN_REQUESTS and error_code == UNSUPPORTED_VERSION:
             # A leader that does not know auto-join is a leader all the same: what it has is fetched from it without a pause.
             is_fine = True
@@ -143,11 +138,11 @@ class RaftNode(Replica):
         return ready
 
     def next_poll_ms(self) -> int:
-        """When `poll` is due, unless another call comes before."""
+        """Return the time when `poll` is due, unless another call comes before."""
         return self.next_poll
 
     def flushed(self, offset: int, now_ms: int) -> Ready:
-        """The log is durable up to `offset`, as far as it was not truncated meanwhile."""
+        """Note that the log is durable up to `offset`, as far as it was not truncated meanwhile."""
         ready = self.begin(now_ms)
         offset = min(offset, self.log.flushed_offset, self.log_end)
         if offset > self.durable_end:
@@ -158,7 +153,7 @@ class RaftNode(Replica):
         return ready
 
     def snapshot_frozen(self, id: OffsetAndEpoch, now_ms: int) -> Ready:
-        """A downloaded or an own snapshot is complete and durable."""
+        """Note that a downloaded or an own snapshot is complete and durable."""
         ready = self.begin(now_ms)
         snapshots.complete_download(self, id)
         if id.offset <= self.committed:
@@ -171,7 +166,7 @@ class RaftNode(Replica):
         return self.freezing
 
     def forget(self, token: object) -> None:
-        """The connection of a token was closed: its answers are not needed any more."""
+        """Forget a token: its connection was closed."""
         self.parked.forget(token)
 
     # What the own application asks
@@ -186,7 +181,7 @@ class RaftNode(Replica):
         return id, ready
 
     def consumed(self, listener: ListenerId, end_offset: int, now_ms: int) -> Ready:
-        """A listener has taken in all before `end_offset`, of what it was handed."""
+        """Note that a listener has taken in all before `end_offset`, of what it was handed."""
         ready = self.begin(now_ms)
         found = self.listeners[listener]
         assert found.is_busy and end_offset >= found.next_offset, "a listener consumes what it was handed"
@@ -209,7 +204,7 @@ class RaftNode(Replica):
         return Offset(role.accumulator.prepare(epoch, values, self.now_ms, self.wall_ms()))
 
     def schedule_append(self, now_ms: int) -> Ready:
-        """What was prepared may leave; it does when the linger time is over."""
+        """Release the prepared batches; they leave when the linger time is over."""
         ready = self.begin(now_ms)
         if isinstance(self.role, Leader):
             self.role.accumulator.schedule()
@@ -298,7 +293,7 @@ class RaftNode(Replica):
 
     def describe(self) -> DescribeQuorumResponse:
         """The quorum as this replica sees it."""
-        return describe.describe_quorum(self, DescribeQuorumRequest())
+        return progress.describe_quorum(self, DescribeQuorumRequest())
 
     def metrics(self) -> Metrics:
         return metrics(self)
@@ -307,9 +302,9 @@ class RaftNode(Replica):
 
     def _finish(self) -> None:
         if self.has_new_watermark and isinstance(self.role, Leader):
-            leading.watermark_advanced(self, self.role)
+            polling.watermark_advanced(self, self.role)
         if self.recovering is not None:
-            recovering.maybe_end_recovery(self)
+            polling.maybe_end_recovery(self)
         self.next_poll = polling.poll_role(self)
         if self.has_new_watermark:
             self._catch_up()
@@ -329,12 +324,12 @@ class RaftNode(Replica):
                 progress_listeners(self)
 
     def _catch_up(self) -> None:
-        """What the state did raised the high watermark once more: its consequences may, too."""
+        """Repeat while the high watermark rises: the state's work may raise it, and so may the consequences of that."""
         while self.has_new_watermark:
             if not isinstance(self.role, Leader):
                 self.has_new_watermark = False
                 return
-            leading.watermark_advanced(self, self.role)
+            polling.watermark_advanced(self, self.role)
         self.next_poll = self.now_ms
 
     def _settle(self, destination: int, correlation_id: CorrelationId, is_fine: bool) -> None:
@@ -347,7 +342,7 @@ class RaftNode(Replica):
             self.connections.failed(destination, self.now_ms)
 
     def _handle_top_error(self, request: Request, error: int) -> bool:
-        """An error that stands for a whole answer; the connection is left alone for a while, unless there is a way on."""
+        """Handle an error in place of a whole answer; return False, for a pause of the connection, unless there is a way on."""
         if error == UNSUPPORTED_VERSION and isinstance(request, VoteRequest) and request.pre_vote:
             elections.without_pre_vote(self)
             return True
@@ -365,7 +360,7 @@ class RaftNode(Replica):
 
 
 def _describe(node: Replica, token: object, request: DescribeQuorumRequest, listener: str) -> None:
-    node.reply(token, describe.describe_quorum(node, request))
+    node.reply(token, progress.describe_quorum(node, request))
 
 
 def _tell_versions(node: Replica, token: object, request: ApiVersionsRequest, listener: str) -> None:
@@ -381,11 +376,11 @@ def _update_voter(node: Replica, token: object, request: UpdateRaftVoterRequest,
 
 
 def _handle_update_response(node: Replica, source: int, response: UpdateRaftVoterResponse) -> bool:
-    return self_update.handle_update_response(node, response)
+    return voter_update.handle_update_response(node, response)
 
 
 def _handle_join_response(node: Replica, source: int, response: Any) -> bool:
-    return self_update.handle_join_response(node, response)
+    return voter_update.handle_join_response(node, response)
 
 
 def _ignore(node: Replica, source: int, response: Any) -> bool:

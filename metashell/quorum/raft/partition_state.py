@@ -1,4 +1,4 @@
-"""What the log and its snapshot say of the quorum: voter sets and kraft.version levels by offset, epochs by offset, and a snapshot's head.
+"""The quorum's state in the log and its snapshot: voter sets, kraft.version levels and epochs by offset, and a snapshot's head.
 
 Voters and levels take effect when they are appended, committed or not, and a truncation undoes them. What a snapshot holds counts as
 written at its end offset - 1, so that of (0, 0) lies at -1. While neither names voters, the static ones are in force.
@@ -78,7 +78,7 @@ class History(Generic[T]):
 
 
 class PartitionState:
-    """What the log says of its own quorum.
+    """The voters and the kraft.version that the log holds, by offset.
 
     `voters` and `kraft_version` are those in force now. `voters_offset` is where that set was written, -1 for the bootstrap snapshot's,
     None while the static set is in force.
@@ -138,7 +138,7 @@ class PartitionState:
         return high_watermark is not None and self.voters_offset is not None and self.voters_offset < high_watermark
 
     def truncate_new(self, offset: int) -> bool:
-        """The log lost all from `offset` on. Returns whether voters or level may have changed."""
+        """Drop what the log lost from `offset` on; return whether voters or level may have changed."""
         sets, levels = self._sets.truncate_new(offset), self._levels.truncate_new(offset)
         if sets or levels:
             self._refresh()
@@ -172,7 +172,7 @@ _READ_SIZE = 64 * 1024
 
 
 class SnapshotCheck:
-    """What is known of a snapshot so far.
+    """A check of a snapshot whose bytes arrive piece by piece.
 
     `last_contained_log_timestamp` (Unix ms) is None before the header was read; `kraft_version` and `voters` None where it has none.
     `fault` says in one line what is wrong with it, and then nothing more is taken in. `name` is what its batches call their file.
@@ -209,7 +209,7 @@ class SnapshotCheck:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it ends as a snapshot does."""
+        """Whether the footer was read."""
         return self.has_footer and not self._rest and self.fault is None
 
     def feed(self, data: bytes) -> list[CheckedBatch]:
@@ -291,7 +291,7 @@ class SnapshotCheck:
 
 
 def read_snapshot_head(log: ReplicatedLog, id: OffsetAndEpoch) -> SnapshotCheck:
-    """What the first control batches of a complete snapshot say; its data is not read.
+    """Read the first control batches of a complete snapshot; its data is not read.
 
     Errors: none are raised for its content, `fault` has them. KeyError for one that is not there.
     """

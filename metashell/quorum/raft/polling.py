@@ -1,4 +1,4 @@
-"""What a replica does by itself: at its start, and in each state when time passes.
+"""The work of a replica that no message asks for: at its start, and in each state when time passes.
 
 The first line that fits decides how it starts:
 
@@ -48,7 +48,6 @@ from metashell.codec.framing import whole_frames
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError, UsageError
 from metashell.common.values import NO_LEADER
 from metashell.quorum.raft import appending, elections, fetch, progress, reconfiguration, transitions, voter_update
-from metashell.quorum.raft import appending as snapshot_loading
 from metashell.quorum.raft.ready import NEVER, ElectionState
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
@@ -62,7 +61,7 @@ def start_replica(node: Replica, election: ElectionState) -> None:
     latest = node.latest_snapshot()
     if latest is not None and latest.offset > node.log_end:
         # The crash came after a download was complete and before the log began with it.
-        snapshot_loading.restart_log(node, latest)
+        appending.restart_log(node, latest)
     # How much is committed is not known, but all of a snapshot is.
     node.committed = 0 if latest is None else latest.offset
     replay_log(node)
@@ -89,7 +88,7 @@ def replay_log(node: Replica) -> None:
     latest = node.latest_snapshot()
     position = node.log.start_offset
     if latest is not None:
-        snapshot_loading.load_snapshot_controls(node, latest)
+        appending.load_snapshot_controls(node, latest)
         position = max(position, latest.offset)
     while position < node.log_end:
         data = node.log.read(position, node.log_end, _READ_SIZE)
@@ -179,7 +178,7 @@ ROUNDS_MAX = 8
 
 
 def poll_role(node: Replica) -> int:
-    """Let the state do what is due, and the one that follows from it; when something will be due."""
+    """Let the state, and each that follows from it, do its due work; return when work will be due again."""
     for _ in range(ROUNDS_MAX):
         role = node.role
         due = _POLLS[role.__class__](node, role)
@@ -229,7 +228,7 @@ def poll_candidate(node: Replica, role: Candidate) -> int:
 
 
 def poll_follower(node: Replica, role: Follower) -> int:
-    """Fetch; without a word of the leader for a fetch timeout, stand."""
+    """Fetch; stand when the leader was silent for a fetch timeout."""
     now = node.now_ms
     due = role.fetch_deadline_ms
     if now >= due and node.may_stand():
@@ -260,22 +259,8 @@ def poll_resigned(node: Replica, role: Resigned) -> int:
     return elections.send_end_requests(node, role)
 
 
-def poll_leader_role(node: Replica, role: Leader) -> int:
-    return poll_leader(node, role)
-
-
-_POLLS: dict[type, Callable[[Replica, Any], int]] = {
-    Unattached: poll_unattached,
-    Prospective: poll_prospective,
-    Candidate: poll_candidate,
-    Leader: poll_leader_role,
-    Follower: poll_follower,
-    Resigned: poll_resigned,
-}
-
-
 def poll_leader(node: Replica, leader: Leader) -> int:
-    """Do what is due; when something will be."""
+    """Do a leader's due work; return when more will be due."""
     now = node.now_ms
     if leader.since_step == node.step:
         # The first batch waits for the next step, so that the election is durable before anything of its epoch is written.
@@ -298,6 +283,16 @@ def poll_leader(node: Replica, leader: Leader) -> int:
     return due if drain_due is None or drain_due > due else drain_due
 
 
+_POLLS: dict[type, Callable[[Replica, Any], int]] = {
+    Unattached: poll_unattached,
+    Prospective: poll_prospective,
+    Candidate: poll_candidate,
+    Leader: poll_leader,
+    Follower: poll_follower,
+    Resigned: poll_resigned,
+}
+
+
 def drain_accumulator(node: Replica, leader: Leader) -> None:
     """Append what may leave the accumulator, and answer the fetches that wait for it; it counts for commit when it is durable."""
     batches = leader.accumulator.drain(node.now_ms)
@@ -312,7 +307,7 @@ def drain_accumulator(node: Replica, leader: Leader) -> None:
 
 
 def watermark_advanced(node: Replica, leader: Leader) -> None:
-    """More is committed: answer the followers that wait, and finish what waited for it."""
+    """Answer the followers that wait, and finish the changes that waited: the high watermark rose."""
     node.has_new_watermark = False
     high_watermark = node.high_watermark
     assert high_watermark is not None, "it advanced"

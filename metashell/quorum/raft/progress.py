@@ -31,7 +31,7 @@ OBSERVERS_MAX = 1_000
 
 
 def adopt_voters(node: Replica, leader: Leader) -> None:
-    """The voters are others now: who became one or is none any more keeps its progress."""
+    """Take over changed voters: replicas that became voters, or ceased to be, keep their progress."""
     old, observers = leader.voters, leader.observers
     if len(old) == 1:
         # A sole voter's check-quorum was over long ago, and nobody minded.
@@ -74,7 +74,7 @@ def find_progress(leader: Leader, id: int, directory_id: bytes) -> tuple[Progres
 
 
 def record_fetch(node: Replica, leader: Leader, id: int, directory_id: bytes, fetch_offset: int) -> None:
-    """A replica asked, validly, for what follows `fetch_offset`: it has all before that."""
+    """Note a valid fetch at `fetch_offset`: the replica has all before that."""
     if id < 0:
         return
     entry, is_voter = find_progress(leader, id, directory_id)
@@ -93,7 +93,7 @@ def record_fetch(node: Replica, leader: Leader, id: int, directory_id: bytes, fe
 
 
 def note_caught_up(entry: Progress, fetch_offset: int, leader_end: int, now_ms: int) -> None:
-    """When it was last at the leader's end: now, or at its fetch before, if it now has all that was there then."""
+    """Note when a replica was last at the leader's end: now, or at its previous fetch, if it now has all that was there then."""
     if fetch_offset >= leader_end:
         caught_up_ms = now_ms
     elif entry.leader_end > 0 and fetch_offset >= entry.leader_end:
@@ -149,7 +149,7 @@ def count_for_quorum(node: Replica, leader: Leader, id: int) -> None:
 
 
 def check_quorum_deadline(node: Replica) -> int:
-    """When a leader that no majority fetches from has to resign."""
+    """Return the time when a leader has to resign unless a majority fetches from it."""
     numerator, denominator = CHECK_QUORUM_FACTOR
     return node.now_ms + node.config.fetch_timeout_ms * numerator // denominator
 
@@ -237,7 +237,7 @@ def forget_silent_observers(node: Replica, leader: Leader) -> None:
 
 
 def replica_state(node: Replica, progress: Progress) -> ReplicaState:
-    """What is known of one replica; this one is at its log's end, now."""
+    """Return the state of one replica; this one is at its log's end, now."""
     key = progress.key
     if key.id == node.local_id:
         now = node.wall_ms()

@@ -1,4 +1,4 @@
-"""What a step of the core wants done, in the only order that is safe, and what is outstanding at each destination.
+"""The work that a step of the core hands out, in the only order that is safe, and the requests outstanding at each destination.
 
 A `Ready` names the election state that has to be on disk before any of its messages leaves the process. The messages are handed out
 only for a proof that it is: a `Durable`, which whoever writes quorum-state gives back. Nothing else in the core sends.
@@ -31,7 +31,7 @@ from metashell.quorum.raft.messages import Endpoint, Request, Response
 
 @dataclass(frozen=True, slots=True)
 class ElectionState:
-    """What quorum-state holds: the epoch, its leader (-1: none known), and the key that got our vote in it.
+    """The content of quorum-state: the epoch, its leader (-1: none known), and the key that got our vote in it.
 
     Source: org.apache.kafka.raft.ElectionState.
     """
@@ -204,7 +204,7 @@ class Awaited:
 class Connections:
     """All destinations that are not simply ready.
 
-    Units: ms. `bootstrap` are (destination, endpoint), asked in turn from a start that `first_bootstrap` names.
+    Units: ms. `bootstrap` are (destination, endpoint), asked in turn, beginning with number `first`.
     """
 
     __slots__ = ("_bootstrap", "_next_bootstrap", "_next_correlation_id", "_retry_backoff_ms", "_timeout_ms", "entries")
@@ -226,7 +226,7 @@ class Connections:
         return self.ready_at(destination, now_ms) <= now_ms
 
     def ready_at(self, destination: int, now_ms: int) -> int:
-        """When a request may be sent, `now_ms` at the earliest."""
+        """Return the time when a request may be sent, `now_ms` at the earliest."""
         entry = self.entries.get(destination)
         if entry is None:
             return now_ms
@@ -247,7 +247,7 @@ class Connections:
         return any(not entry.backing_off and entry.since_ms > since_ms for entry in self.entries.values())
 
     def in_flight_until(self, now_ms: int) -> int:
-        """When the first request that may still be answered times out, NEVER without one."""
+        """Return the first timeout of the requests in flight, NEVER without one."""
         timeout_ms = self._timeout_ms
         times = [entry.since_ms + timeout_ms for entry in self.entries.values() if not entry.backing_off]
         return min([time for time in times if time > now_ms], default=NEVER)
@@ -300,7 +300,7 @@ class Connections:
         return None
 
     def bootstrap_ready_at(self, now_ms: int) -> int:
-        """When `ready_bootstrap` is worth asking again, NEVER without bootstrap servers."""
+        """Return the time to call `ready_bootstrap` again, NEVER without bootstrap servers."""
         if not self._bootstrap:
             return NEVER
         waiting = self.in_flight_until(now_ms) if self.has_in_flight(now_ms) else now_ms

@@ -77,7 +77,7 @@ def handle_remove(node: Replica, token: object, request: RemoveRaftVoterRequest,
 
 
 def check_asked(node: Replica, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> Refusal:
-    """Why no change is asked of this replica: another cluster, no leader, or a key that no voter has."""
+    """Return the error of a change for another cluster, for a replica that does not lead, or of a key that no voter has."""
     if not node.is_cluster(request.cluster_id):
         return INCONSISTENT_CLUSTER_ID, f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{node.config.cluster_id}"'
     error = transitions.check_leader_request(node, node.role.epoch)
@@ -90,7 +90,7 @@ def check_asked(node: Replica, request: AddRaftVoterRequest | RemoveRaftVoterReq
 
 
 def check_add(node: Replica, request: AddRaftVoterRequest) -> Refusal:
-    """Why a voter is not added, in Kafka's order."""
+    """Return the reason why a voter is not added; the checks are in Kafka's order."""
     refusal = check_asked(node, request)
     if refusal[0] != NONE:
         return refusal
@@ -120,13 +120,13 @@ def are_plausible(endpoints: Endpoints) -> bool:
 
 
 def check_remove(node: Replica, request: RemoveRaftVoterRequest) -> Refusal:
-    """Why a voter is not removed, in Kafka's order, but for whether it is there."""
+    """Return the reason why a voter is not removed, in Kafka's order; whether it is a voter is checked elsewhere."""
     refusal = check_asked(node, request)
     return refusal if refusal[0] != NONE else check_change(node, "removing")
 
 
 def check_change(node: Replica, change: str) -> Refusal:
-    """Why no voter may be added or removed now, whoever it is; `change` is `adding` or `removing`."""
+    """Return the reason why no voter at all may be added or removed now; `change` is `adding` or `removing`."""
     refusal = check_idle(node)
     if refusal[0] != NONE:
         return refusal
@@ -138,7 +138,7 @@ def check_change(node: Replica, change: str) -> Refusal:
 
 
 def check_idle(node: Replica) -> Refusal:
-    """Why no voter may change at all: another one does, or the leader has committed nothing of its epoch."""
+    """Return the reason why no voter may change: another change runs, or the leader has committed nothing of its epoch."""
     leader = node.role
     assert isinstance(leader, Leader), "only a leader changes voters"
     expire_change(node, leader)
@@ -230,7 +230,7 @@ def expire_change(node: Replica, leader: Leader) -> int:
 
 
 def leadership_ended(node: Replica, leader: Leader) -> None:
-    """Who waits for a change learns that this is not the leader any more."""
+    """Answer those who wait for a change: this replica is not the leader any more."""
     if leader.change is not None:
         finish_change(node, leader, NOT_LEADER_OR_FOLLOWER, "this node is not the leader any more")
 

@@ -1,7 +1,7 @@
 """The state of a replica: its role, log, voters, outbound connections, parked fetches, and the Ready of the step that runs.
 
 The other modules of the core are functions over one `Replica`; `node.RaftNode` is the one that drivers hold. A step begins with
-`begin` and ends with `finish`; in between all that is to be done is added to `ready`.
+`begin` and ends with `RaftNode._finish`; in between all work for the driver is added to `ready`.
 
 `ParkedFetches` holds the fetches that wait at the leader, by number, token and time: any number of them costs a step no more than the ones
 it answers. `Stats` are the replica's figures since it started."""
@@ -45,7 +45,7 @@ from metashell.quorum.raft.voters import VoterSet
 
 
 class Random(Protocol):
-    """Where election timeouts come from: a `random.Random` fits."""
+    """The source of random election timeouts: a `random.Random` fits."""
 
     def randrange(self, stop: int, /) -> int: ...
 
@@ -186,7 +186,7 @@ class Replica:
 
     @property
     def quorum_high_watermark(self) -> int | None:
-        """How much the leader said last is committed, which may be more than is here; None where no leader has said it."""
+        """Return the leader's last high watermark, which may lie beyond this log; None where no leader has sent one."""
         role = self.role
         if isinstance(role, Follower):
             return None if role.leader_high_watermark < 0 else role.leader_high_watermark
@@ -242,7 +242,7 @@ class Replica:
         return None
 
     def log_end_to_claim(self) -> LogEnd | None:
-        """What a Fetch may say of the log, None while it has to wait.
+        """Return the log end that a Fetch may name, None while the Fetch has to wait.
 
         A replica that neither votes nor may become a voter does not sync. Its position commits nothing: leaders count voters only, and an
         AddRaftVoter for it finds no listener that answers.
@@ -363,7 +363,7 @@ class ParkedFetches:
         heappush(self._times, (fetch.deadline_ms, self._last_number))
 
     def due_ms(self) -> int | None:
-        """When the first one's time is up, None for none."""
+        """Return the deadline of the first, None for none."""
         times = self._times
         while times and times[0][1] not in self._by_number:
             heappop(times)

@@ -68,7 +68,7 @@ class ReplicatedLog(Protocol):
 
     @property
     def recovering(self) -> Recovering | None:
-        """Why this log is not all that its replica may have acknowledged, None where it is. As found when it was opened."""
+        """The damage by which this log lost records that its replica may have acknowledged, None without. Found when it was opened."""
 
     def end_recovery(self) -> None:
         """The log is whole again; durable on return."""
@@ -132,13 +132,13 @@ class DurableLog(ReplicatedLog, Protocol):
         """Wait for the disk. Errors: OSError."""
 
     def finish_flush(self, token: Any) -> int:
-        """What is durable now: less than was noted where some of it was cut off meanwhile. Errors: OSError."""
+        """Return the durable end: less than was noted where some of the log was cut off meanwhile. Errors: OSError."""
 
     def defer(self) -> None:
         """From now on what a call wants of the disk, beyond what the system's cache takes, waits to be taken as work."""
 
     def take_work(self) -> Work | None:
-        """What the calls so far have left to be done, None for nothing. One thread does all that is taken, in order."""
+        """Take the disk work that the calls so far have left, None for none. One thread does all that is taken, in order."""
 
     def delete_due(self, now_ms: int) -> int | None:
         """Remove files that are out of use for long enough, in the thread that does the work.
@@ -242,7 +242,7 @@ class MemoryLog:
         self._flushed = max(self._flushed, offset)
 
     def lose_unflushed(self) -> None:
-        """What a crash may do: the log ends where it was flushed to, at a batch."""
+        """Do what a crash may do: the log ends where it was flushed to, at a batch."""
         self.truncate_to(self._flushed)
 
     def end_recovery(self) -> None:

@@ -45,7 +45,7 @@ class Tally:
 
 
 class EpochState:
-    """What every state has: the epoch, its leader (-1: not known) and the leader's endpoints (empty: not known), and who got the vote."""
+    """The fields of every state: the epoch, its leader (-1: unknown), the leader's endpoints (empty: unknown), and who got the vote."""
 
     __slots__ = ("endpoints", "epoch", "leader_id", "voted")
 
@@ -139,7 +139,7 @@ class Follower(EpochState):
 
 
 class Progress:
-    """How far one replica has fetched, as the leader knows it; -1 for what is not known.
+    """The progress of one replica's fetches, as the leader knows it; -1 for unknown.
 
     `leader_end` is the leader's log end at the replica's fetch before.
     """

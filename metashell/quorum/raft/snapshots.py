@@ -121,7 +121,7 @@ def snapshot_head(partition: PartitionState, id: OffsetAndEpoch, last_contained_
 
 
 def snapshot_refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
-    """Why no snapshot of that id may be made, in one line."""
+    """Return the reason why no snapshot of that id may be made, in one line."""
     log = node.log
     if id in log.snapshots():
         return f"snapshot {id} is there"
@@ -145,7 +145,7 @@ def snapshot_refusal(node: Replica, id: OffsetAndEpoch) -> str | None:
 
 
 def create_snapshot(node: Replica, id: OffsetAndEpoch, last_contained_log_timestamp: int) -> SnapshotWriter | None:
-    """A writer of a new snapshot, None where none may be made (`refusal` says why). Call `frozen` when it is complete."""
+    """Return the writer of a new snapshot, None where `snapshot_refusal` has a reason. After its `freeze` call `complete_own_snapshot`."""
     if snapshot_refusal(node, id) is not None:
         return None
     head = snapshot_head(node.partition, id, last_contained_log_timestamp)
@@ -153,12 +153,12 @@ def create_snapshot(node: Replica, id: OffsetAndEpoch, last_contained_log_timest
 
 
 def complete_own_snapshot(node: Replica, id: OffsetAndEpoch) -> None:
-    """A snapshot of the own log is complete: of the voters and levels before it only the last ones are needed."""
+    """Note a complete snapshot of the own log: of the voters and levels before it only the last ones are kept."""
     node.partition.truncate_old(id.offset)
 
 
 def begin_download(node: Replica, role: Follower, id: OffsetAndEpoch) -> bool:
-    """The leader's log begins behind ours: download its snapshot, unless it is here already."""
+    """Download the leader's snapshot, unless it is here already: the leader's log begins behind ours."""
     if id.epoch < 0 or id.offset < 0:
         node.complain("a leader names half a snapshot id")
         return False
@@ -190,7 +190,7 @@ def next_snapshot_request(node: Replica, role: Follower, download: Download) -> 
 
 
 def handle_snapshot_response(node: Replica, source: int, response: FetchSnapshotResponse) -> bool:
-    """Add a page; whether the connection is fine."""
+    """Add a page; return whether the connection is fine."""
     is_fine = transitions.handle_response(node, response)
     if is_fine is not None:
         return is_fine
@@ -237,13 +237,13 @@ def is_next_page(download: Download, response: FetchSnapshotResponse) -> bool:
 
 
 def give_up_download(role: Follower, download: Download) -> None:
-    """The leader has it no more: forget what came and fetch again."""
+    """Forget a download that the leader no longer has, and fetch again."""
     download.part.close()
     role.download = None
 
 
 def complete_download(node: Replica, id: OffsetAndEpoch) -> None:
-    """The file is complete and durable: begin the log with it, if it is still ahead of the log."""
+    """Begin the log with a complete and durable download, if it is still ahead of the log."""
     role = node.role
     node.freezing = None
     is_awaited = isinstance(role, Follower) and role.download is not None and role.download.id == id
@@ -293,14 +293,14 @@ def check_snapshot_request(node: Replica, request: FetchSnapshotRequest) -> int:
 
 
 def note_snapshot_reader(node: Replica, leader: Leader, request: FetchSnapshotRequest) -> None:
-    """A voter that downloads is alive: it counts for check-quorum, not for the high watermark."""
+    """Count a voter that downloads for check-quorum, not for the high watermark."""
     entry = leader.voters.get(request.replica_id)
     if entry is not None and (not any(entry.key.directory_id) or entry.key.directory_id == request.directory_id):
         progress.count_for_quorum(node, leader, request.replica_id)
 
 
 def clean_log(node: Replica) -> bool:
-    """Drop what the settings allow to be dropped; returns whether anything was."""
+    """Drop the old snapshots and segments that retention allows; return whether any were."""
     log, config, wall_ms = node.log, node.config, node.wall_ms()
     start = log.start_offset
     needed = needed_from(node)

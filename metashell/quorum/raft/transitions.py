@@ -69,7 +69,7 @@ from metashell.quorum.raft.voters import ControlValue, KRaftVersion, LeaderChang
 def become_unattached(
     node: Replica, epoch: int, leader_id: int = NO_LEADER, voted: ReplicaKey | None = None, deadline_ms: int = -1
 ) -> None:
-    """Know the epoch, but no leader to follow; a deadline below 0 lets `unattached_deadline` choose it."""
+    """Become unattached: the epoch is known, but no leader to follow. A deadline below 0 lets `unattached_deadline` choose it."""
     role = node.role
     assert epoch > role.epoch or isinstance(role, Unattached | Prospective | Candidate), "the epoch must grow"
     if deadline_ms < 0:
@@ -78,7 +78,7 @@ def become_unattached(
 
 
 def unattached_deadline(node: Replica, role: Role) -> int:
-    """When to stand after a higher epoch was met; observers never do.
+    """Return the time to stand after a higher epoch was met; observers never stand.
 
     A replica that was going to stand keeps the time that was left: a candidate that met epoch 7 with 300 ms to go stands in 300 ms. One
     that was not (a leader, a follower, a prospective that has lost) takes a new random time, so that not all stand at once.
@@ -115,7 +115,7 @@ def become_prospective(node: Replica) -> None:
     """Ask whether an election would be won; a sole voter goes on to lead at once.
 
     The epoch stays, and so does a leader that is known: if the round is lost because others still hear from it, this replica follows it
-    again (`votes.lose_pre_vote`) as if nothing had happened.
+    again (`elections.lose_pre_vote`) as if nothing had happened.
     """
     role = node.role
     assert (node.is_voter or node.is_leaving()) and role.__class__ is not Leader, "only voters stand, or who is leaving them"
@@ -301,7 +301,7 @@ def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoint
 
 
 def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None) -> Endpoints:
-    """Where a leader that a response names listens: as it says, else as the voter set has it."""
+    """Return the endpoints of a leader that a response names: the response's, else those of the voter set."""
     if leader_id < 0:
         return NO_ENDPOINTS
     if endpoint is not None:
@@ -310,7 +310,7 @@ def response_endpoints(node: Replica, leader_id: int, endpoint: Endpoint | None)
 
 
 def handle_response(node: Replica, response: Answer) -> bool | None:
-    """The common rule of all responses: whether the connection is fine, None where the answer's own rules apply."""
+    """Apply the common rules of all responses; return whether the connection is fine, None where the answer's own rules apply."""
     role, error, leader_id, epoch = node.role, response.error, response.leader_id, response.epoch
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
@@ -364,7 +364,7 @@ def response_with_leader(node: Replica, make: type[R], error: int, listener: str
 
 
 def fetch_error_response(node: Replica, error: int, listener: str, replica_id: int = NO_LEADER) -> FetchResponse:
-    """Kafka gives the start of its log also where it is not the leader that was asked for, but no high watermark."""
+    """Return a Fetch error as Kafka does: with the log's start, even of a replica that does not lead, and no high watermark."""
     response = response_with_leader(node, FetchResponse, error, listener, replica_id)
     response.log_start_offset = node.log.start_offset
     return response

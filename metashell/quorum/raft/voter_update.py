@@ -37,7 +37,7 @@ from metashell.quorum.raft.voters import KRaftVersion, Voter, VoterSet
 
 
 def handle_update_request(node: Replica, token: object, request: UpdateRaftVoterRequest, listener: str) -> bool:
-    """Take in what a voter says of itself; whether it counts as a sign of life of that voter."""
+    """Take a voter's update; return whether it counts as a sign of life of that voter."""
     error = check_update_request(node, request)
     if error == NONE:
         error = _apply_update(node, request)
@@ -94,7 +94,7 @@ def volatile_voters(node: Replica, leader: Leader) -> VoterSet:
 
 
 def own_voter(node: Replica) -> Voter:
-    """What a voter set should say of this replica."""
+    """Return the entry that a voter set should have for this replica."""
     config = node.config
     assert node.local_key is not None, "an anonymous observer is no voter"
     return Voter(node.local_key, node.own_endpoints, config.min_kraft_version, config.max_kraft_version)
@@ -131,7 +131,7 @@ def upgrade_kraft_version(node: Replica, epoch: int, version: int, validate_only
 
 
 def maybe_send_update(node: Replica, follower: Follower) -> bool:
-    """Whether a request to the leader left in place of a fetch. It is asked when `update_deadline_ms` has come."""
+    """Send an update in place of a fetch, if one is due; return whether one left. Call it when `update_deadline_ms` has come."""
     if node.now_ms < follower.update_deadline_ms or node.local_key is None:
         return False
     request = update_to_send(node, follower)
@@ -148,7 +148,7 @@ def maybe_send_update(node: Replica, follower: Follower) -> bool:
 
 
 def update_to_send(node: Replica, follower: Follower) -> UpdateRaftVoterRequest | AddRaftVoterRequest | RemoveRaftVoterRequest | None:
-    """What to send to the leader now, None for nothing."""
+    """Return the request to send to the leader now, None for none."""
     if node.is_voter:
         return _update_request(node, follower) if needs_update(node, follower) else None
     config = node.config

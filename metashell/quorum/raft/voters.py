@@ -30,8 +30,7 @@ from metashell.codec.batch_writer import (
 )
 from metashell.codec.batches import BatchHeader, Record, RecordBatch
 from metashell.codec.registry import message_type
-from metashell.codec.releases import KRAFT_VERSION as KRAFT_VERSION_FEATURE
-from metashell.codec.releases import supported_features, unsupported_features
+from metashell.codec.releases import KRAFT_VERSION, supported_features, unsupported_features
 from metashell.common.errors import DecodeError
 from metashell.common.values import ZERO_UUID, ReplicaKey
 from metashell.quorum.raft.messages import BATCH_SIZE_MAX, AddRaftVoterResponse, Endpoint, Endpoints, RaftConfig, RemoveRaftVoterResponse
@@ -53,7 +52,7 @@ class Voter:
         return self.min_version <= level <= self.max_version
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Where it listens under a listener's upper-cased name."""
+        """Return its endpoint of a listener, by the upper-cased name."""
         return self.endpoints.get(listener)
 
 
@@ -102,7 +101,7 @@ class VoterSet:
         return len(self.ids) == 1 and self.is_voter(key)
 
     def endpoint(self, id: int, listener: str) -> Endpoint | None:
-        """Where a voter listens, None where it or its listener is not known."""
+        """Return a voter's endpoint, None where the voter or its listener is not known."""
         voter = self.voters.get(id)
         return None if voter is None else voter.endpoints.get(listener)
 
@@ -182,7 +181,7 @@ class RemoveVoter(ChangeInProgress):
 VoterChange: TypeAlias = AddVoter | RemoveVoter
 
 
-_MIN_LEVEL, _MAX_LEVEL = supported_features()[KRAFT_VERSION_FEATURE]
+_MIN_LEVEL, _MAX_LEVEL = supported_features()[KRAFT_VERSION]
 
 
 class NewerControlError(DecodeError):
@@ -262,7 +261,7 @@ def _read_value(record: Record, header: BatchHeader, offset: int, allowed: froze
         raise DecodeError(f"control record at offset {offset} has type {type}, which does not belong there")
     body = read_control_record(record.key, record.value).body
     if type == KRAFT_VERSION_RECORD and body.k_raft_version > _MAX_LEVEL:
-        [unsupported] = unsupported_features({KRAFT_VERSION_FEATURE: body.k_raft_version})
+        [unsupported] = unsupported_features({KRAFT_VERSION: body.k_raft_version})
         raise NewerControlError(unsupported.text, offset)
     value: ControlValue = _VALUE_OF[type](body)
     return value

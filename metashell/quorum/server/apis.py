@@ -5,9 +5,9 @@ raft has them. Heartbeats count when they come, from senders that may send them,
 
 `ImageCredentials` says who may log in by SCRAM: the users and the delegation tokens of the committed image.
 
-This module imports asyncio by what it needs, so it is itself imported inside functions.
 Source: KIP-48, KIP-900; kafka.server.ControllerApis, kafka.server.AuthHelper, org.apache.kafka.metadata.authorizer.StandardAuthorizer;
-org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler, DelegationTokenCache, ScramPublisher, DelegationTokenPublisher."""
+org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler, DelegationTokenCache, ScramPublisher,
+DelegationTokenPublisher."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from metashell.codec.codes import (
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
-from metashell.net.sasl import ScramCredential, TokenCredential
+from metashell.net.sasl import ScramCredential, TokenCredential, make_credential
 from metashell.quorum.controller import Request
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
 from metashell.quorum.controller.authorizer import APIS, Operation, close_envelope, open_envelope
@@ -83,7 +83,7 @@ class Apis:
         return self._in
 
     def features(self) -> NodeFeatures:
-        """What ApiVersions says of features."""
+        """Return the features for ApiVersions."""
         controller = self._machine.controller
         return NodeFeatures(SUPPORTED_FEATURES, published_features(controller.image), controller.stable_offset)
 
@@ -122,7 +122,7 @@ class Apis:
         )
 
     def _take_raft(self, request: ServerRequest, asked: Request, right: Operation | None) -> None:
-        """What does not stand in line: raft's APIs, and those that are listed and that no controller answers."""
+        """Take the requests that do not queue: raft's APIs, and those that are listed and that no controller answers."""
         if not self._is_ready(asked) or right is None:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
         elif not self._allows(asked, right):
@@ -157,7 +157,7 @@ class Apis:
         self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
 
     def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> Iterator[None] | None:
-        """The controller has decided; None is what raft has to answer, here always in an envelope."""
+        """Send the controller's answer; None leaves the answer to raft, here always in an envelope."""
         if request.cancelled:
             return None
         if answer is not None:
@@ -194,7 +194,7 @@ def is_large(message: Any, entries_max: int = LARGE) -> bool:
 
 
 def unknown_partitions(topics: Iterable[Any]) -> messages.DescribeQuorumResponse:
-    """What a question about other partitions than the metadata log's is answered with."""
+    """Return the answer to a question about other partitions than the metadata log's."""
     made = messages.DescribeQuorumResponse
     return made(
         topics=tuple(
@@ -219,7 +219,7 @@ TOKENS_MAX: Final = 1000
 
 
 class ImageCredentials:
-    """Answers from whatever image `image` gives when it is asked, so that who was removed cannot log in any more.
+    """Credentials from the image at each login, so a user that was removed cannot log in any more.
 
     `secret` is delegation.token.secret.key: the HMACs of tokens are not in the log but made of it; without one no token is taken.
     Units: `wall_ms` gives Unix ms.
@@ -254,12 +254,10 @@ class ImageCredentials:
         return TokenCredential(token.owner, self._credential(mechanism, token_id, self._secret), left_ms)
 
     def _credential(self, mechanism: str, token_id: str, secret: str) -> ScramCredential:
-        """That of the token's HMAC, which is the password, in base64."""
+        """Return the credential of the token's password: its HMAC in base64."""
         key = mechanism, token_id
         found = self._of_tokens.get(key)
         if found is None:
-            from metashell.net.sasl import make_credential
-
             password = b64encode(hmac_of_token(secret, token_id)).decode()
             if len(self._of_tokens) >= TOKENS_MAX:
                 self._of_tokens.clear()

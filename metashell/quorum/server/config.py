@@ -20,8 +20,7 @@ from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.releases import METADATA_VERSION
 from metashell.common.errors import ConfigError, LogCorruptError, MetashellError, PathError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, ZERO_UUID, ReplicaKey
-from metashell.disk.config import NodeConfig
-from metashell.disk.config import config_of as checked_config
+from metashell.disk.config import NodeConfig, config_of
 from metashell.disk.directory import first_records_file
 from metashell.disk.file_system import Disk
 from metashell.disk.metadata_log import MetadataLog
@@ -49,7 +48,7 @@ ALL_INTERFACES: Final = "0.0.0.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerConfig:
-    """What a controller is started with; the directory is looked at when it starts, not here.
+    """The settings with which a controller starts; its directory is read at the start, not here.
 
     Shape: `properties` are the file's, `node` the checked values, `name` is what messages call it: the path of the file.
     `allow_plaintext` lets other machines reach a listener that does not know who asks; `accept_loss` starts on a damaged log as Kafka does.
@@ -63,7 +62,7 @@ class ControllerConfig:
 
     @property
     def directory(self) -> str:
-        """Where the metadata log is."""
+        """The directory of the metadata log."""
         return self.node.metadata_log_directory
 
     def number(self, name: str) -> int:
@@ -78,7 +77,7 @@ class ControllerConfig:
 def load_config(
     path: str, overrides: Mapping[str, str] = {}, *, allow_plaintext: bool = False, accept_loss: bool = False
 ) -> ControllerConfig:
-    """The configuration in a properties file, with others in place of some. Errors: MetashellError with the file at fault."""
+    """Read the configuration in a properties file, with `overrides`. Errors: MetashellError with the file at fault."""
     try:
         properties = {**parse_properties(read_text_file(path)), **overrides}
         return controller_config(properties, path, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
@@ -99,12 +98,12 @@ def controller_config(
     if "broker" in [role.strip() for role in roles.split(",")]:
         where = f"{name}: " if name else ""
         raise MetashellError(f"{where}process.roles={roles}: must be controller alone; metashell has no broker")
-    node = checked_config(properties)
+    node = config_of(properties)
     return ControllerConfig(properties=properties, node=node, name=name, allow_plaintext=allow_plaintext, accept_loss=accept_loss)
 
 
 def settings_of(config: ControllerConfig, cluster_id: str) -> Settings:
-    """What the core wants to know."""
+    """Return the settings for the core."""
     return Settings(config.node.values.originals, cluster_id, config.node.node_id)
 
 
@@ -119,7 +118,7 @@ def static_voters(config: ControllerConfig) -> dict[int, Endpoint]:
 
 
 def listener_options(config: ControllerConfig, credentials: Credentials | None = None) -> list[ListenerOptions]:
-    """How to listen, for each of the controller's listeners; what is served there the server fills in. Errors: UsageError."""
+    """Return the options of each of the controller's listeners; the server adds the APIs. Errors: UsageError."""
     return [
         options_of(
             config.properties,
@@ -135,7 +134,7 @@ def listener_options(config: ControllerConfig, credentials: Credentials | None =
 
 
 def peer_security(config: ControllerConfig) -> PeerSecurity:
-    """How to connect to the other controllers. Errors: UsageError."""
+    """Return the security for connections to the other controllers. Errors: UsageError."""
     security = security_config(config.properties, config.node.controller_listener)
     tls = None
     if security.tls is not None:
@@ -154,7 +153,7 @@ def peer_security(config: ControllerConfig) -> PeerSecurity:
 
 
 def advertised_endpoints(config: ControllerConfig, ports: Mapping[str, int]) -> dict[str, Endpoint]:
-    """Where others find this controller, by listener; one whose port is 0 has that which the system chose."""
+    """Return this controller's advertised endpoints by listener; port 0 becomes the port that the system chose."""
     host_name = os.uname().nodename
     return {
         endpoint.name: (endpoint.host or host_name, endpoint.port or ports[endpoint.name])
@@ -277,13 +276,13 @@ class ElectionStore:
         self._disk = disk or Disk()
 
     def read(self) -> ElectionState:
-        """What was written last; epoch 0 without a file. Errors: LogCorruptError, OSError."""
+        """Read the election state; epoch 0 without a file. Errors: LogCorruptError, OSError."""
         state = read_quorum_state(self._path)
         voted = None if state.voted_id == NO_NODE else ReplicaKey(state.voted_id, state.voted_directory_id)
         return ElectionState(max(state.leader_epoch, 0), state.leader_id, voted)
 
     def read_for(self, log_epoch: int, *, accept_loss: bool = False) -> ElectionState:
-        """What was written last, for a log whose newest batch or snapshot is of `log_epoch`.
+        """Read the election state for a log whose newest batch or snapshot is of `log_epoch`.
 
         An epoch is on disk before anything of it is in the log, so a state of an older one is not the last that was written. That one is
         lost, and with it perhaps a vote that this replica gave, and its promise not to follow an older leader: neither can be known again.

@@ -7,7 +7,6 @@ offsets given to others.
 
 Giving up is one thing: raft resigns, the controller forgets what is not committed, and all that wait are answered NOT_CONTROLLER.
 
-This module imports asyncio, so it is itself imported inside functions.
 Source: org.apache.kafka.controller.QuorumController, org.apache.kafka.image.publisher.SnapshotGenerator.
 """
 
@@ -57,14 +56,14 @@ SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
 class SnapshotLimits(NamedTuple):
-    """When a snapshot is made: after so many bytes of the log, or so long after the last one (0 for never)."""
+    """The limits that start a snapshot: so many bytes of the log, or so long after the last one (0 for never)."""
 
     after_size: int
     after_ms: int
 
 
 class Waiter:
-    """Somebody who asked: the request, its answer as long as that waits until what it rests on is stable, and where it goes.
+    """A request and its sender, with the answer while that waits for its records to become stable.
 
     Without `send` nobody waits any more, and nothing else is kept.
     """
@@ -122,7 +121,7 @@ class ControllerMachine:
         self._voters: VoterSet | None = None
 
     def begin(self, driver: Driver, voters: VoterSet | None, kraft_version: int) -> None:
-        """Before anything is handed over: what performs appends, and the quorum as raft found it; what is committed says more later."""
+        """Begin with the driver that performs appends, and the quorum as raft found it; committed records say more later."""
         self._driver = driver
         self._queue = EventQueue(driver.stop, driver.held)
         self._queue.background = self.controller.background_steps
@@ -163,7 +162,7 @@ class ControllerMachine:
     # ---- requests
 
     def ask(self, request: Request, connection: Hashable, send: Answer) -> None:
-        """Decide about a request when its turn comes; `send` gets the answer when it is stable, or that there can be none."""
+        """Decide about a request when its turn comes; `send` gets the answer when it is stable, or a refusal."""
         waiter = Waiter(request, connection, send)
         self._asked.setdefault(connection, set()).add(waiter)
         self.queue.request(
@@ -171,7 +170,7 @@ class ControllerMachine:
         )
 
     def forget(self, connection: Hashable) -> None:
-        """A connection is closed: what it asked and nobody has begun to decide is dropped, and answers that wait are not kept."""
+        """Drop the requests of a closed connection that were not begun, and its waiting answers."""
         for waiter in self._asked.pop(connection, ()):
             waiter.leave()
         if self._queue is not None:
@@ -204,7 +203,7 @@ class ControllerMachine:
             self.on_decided(request, code)
 
     def _refuse(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
-        """Refuse what was asked, if somebody did and still waits."""
+        """Refuse a request, if there is one and its sender still waits."""
         if waiter is not None and waiter.request is not None:
             waiter.answer = self.controller.refuse(waiter.request, code, message)
             self._send(waiter)
@@ -224,7 +223,7 @@ class ControllerMachine:
         return send(answer)
 
     def _unforeseen(self, what: str, error: BaseException) -> None:
-        """Something was decided by a mistake of ours: it is counted, and told with the place."""
+        """Count and report an exception of our own code, with its place."""
         import traceback
 
         self.errors += 1
@@ -236,7 +235,7 @@ class ControllerMachine:
     # ---- writing
 
     def _write(self, epoch: int, decision: Decision, waiter: Waiter | None) -> Steps:
-        """Append and replay what was decided in the claim of `epoch`, and let its answer wait."""
+        """Append and replay a decision of the claim of `epoch`; its answer waits."""
         upgraded = -1
         try:
             batches = yield from _encoded(decision)
@@ -266,7 +265,7 @@ class ControllerMachine:
             self._complete()
 
     def _append(self, epoch: int, records: Sequence[VersionedRecord], values: list[bytes], *, is_atomic: bool) -> Steps:
-        """Give one batch its place and replay it there; it cannot leave before it was replayed."""
+        """Assign one batch its offsets and replay it there; it cannot leave before it is replayed."""
         driver = self.driver
         while True:
             try:
@@ -288,7 +287,7 @@ class ControllerMachine:
         driver.release()
 
     def _complete(self) -> None:
-        """Let those go on whose offset is stable."""
+        """Send the answers whose offset is stable."""
         for waiter in self._purgatory.complete_to(self.controller.stable_offset):
             self._send(waiter)
 
@@ -369,7 +368,7 @@ class ControllerMachine:
                 self._queue.close()
 
     async def _in_line(self, event: Callable[[asyncio.Future[Any]], Steps]) -> Any:
-        """Wait until an event of the log was worked off."""
+        """Queue an event of the log and wait until it is done."""
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.queue.control(lambda: event(done))
         return await done

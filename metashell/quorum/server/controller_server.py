@@ -6,7 +6,6 @@ objects at a time; what is alive by then is left alone. Once an hour everything 
 that lived for long leave cycles. If it is none, an image was loaded since: what is there by then is left alone for ever, so that it is not
 counted every hour. Only a process that is nothing but a controller does this: it is the whole process's collector.
 
-This module imports asyncio, so it is itself imported inside functions.
 Source: kafka.server.ControllerServer, kafka.server.KafkaRaftServer."""
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class DiskHangsError(MetashellError):
-    """The disk did not answer at the end. A thread waits for it, so the process can only be left by os._exit."""
+    """The disk did not answer at the end. A thread still waits for it, so the process can only end by os._exit."""
 
 
 class ControllerServer:
@@ -154,7 +153,7 @@ class ControllerServer:
         replica.failure.add_done_callback(self._failed)
 
     async def _abandon(self) -> None:
-        """The start failed: hold nothing."""
+        """Release everything after a failed start."""
         if self._replica is not None:
             await self._replica.kill()
         if self._log is not None and (self._replica is None or not self._replica.is_hung):
@@ -169,7 +168,7 @@ class ControllerServer:
         await self._end(is_graceful=True)
 
     async def kill(self) -> None:
-        """End without a word to anybody, as a crash would."""
+        """End as a crash would: nobody is told."""
         await self._end(is_graceful=False)
 
     def _failed(self, failure: asyncio.Future[BaseException | None]) -> None:
@@ -203,7 +202,7 @@ class ControllerServer:
             self.failure.set_result(error)
 
     def stand(self) -> None:
-        """Ask for pre-votes at once, where nobody is heard from who leads."""
+        """Ask for pre-votes at once, unless a leader is heard from."""
         driver = self.replica.driver
         driver.step(driver.node.stand)
 
@@ -241,12 +240,12 @@ class ControllerServer:
 
     @property
     def state_name(self) -> str:
-        """What raft is: leader, follower, ..."""
+        """The name of raft's state: leader, follower, ..."""
         return self.node.state_name
 
     @property
     def leader_id(self) -> int:
-        """Who leads, as far as this controller knows; -1 for nobody."""
+        """The leader that this controller knows; -1 for none."""
         return self.node.leader_id
 
     @property
@@ -256,7 +255,7 @@ class ControllerServer:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed, outside of any transaction."""
+        """The committed image, without open transactions."""
         return self.machine.controller.image
 
     @property
@@ -265,12 +264,12 @@ class ControllerServer:
 
     @property
     def ports(self) -> Mapping[str, int]:
-        """Where it listens, by listener."""
+        """The ports by listener."""
         return self._ports
 
     @property
     def log_end(self) -> tuple[int, int]:
-        """How far its log reaches: (epoch, offset)."""
+        """The end of its log: (epoch, offset)."""
         return self.node.last_epoch, self.node.log_end_offset
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
@@ -314,7 +313,7 @@ def start_replica(replica: ReplicaServer, machine: ControllerMachine, config: Ra
 
 
 def leader_endpoint(node: RaftNode) -> Endpoint | None:
-    """Where the leader is reached on the first controller listener."""
+    """The leader's endpoint on the first controller listener."""
     return node.role.endpoints.get(node.config.default_listener) if node.leader_id >= 0 else None
 
 
@@ -329,7 +328,7 @@ ALL_MAX: Final = 60_000
 
 
 class Garbage:
-    """Collects while it is open. `held` counts how long the looks at everything take, and to see whether there is too much."""
+    """Runs Python's garbage collection on its own schedule. `held` measures the collections, and the counts before them."""
 
     def __init__(self, held: LoopHold) -> None:
         self._held = held
@@ -341,12 +340,12 @@ class Garbage:
         self._timer = self._loop.call_later(PERIOD_S, self.collect)
 
     def close(self) -> None:
-        """Leave it to Python again."""
+        """Leave garbage collection to Python again."""
         self._timer.cancel()
         gc.set_threshold(*self._thresholds)
 
     def collect(self) -> None:
-        """Look at everything now, if it is little enough, and again after a period."""
+        """Collect everything now, if it is little enough, and again after a period."""
         self._timer.cancel()
         started = perf_counter()
         if len(gc.get_objects(2)) <= ALL_MAX:

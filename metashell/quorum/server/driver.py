@@ -7,7 +7,6 @@ slow disk delays what depends on it and nothing else.
 What is durable before what. A step's messages, notices and flush wait for its quorum-state and for the work that its log calls have left,
 and so does the next step: to everyone outside, a step that truncates has truncated. A flush waits for such work too, and is never begun
 beside it. Nothing waits for leader-epoch-checkpoint, which `open` derives from the batches, or for files that are out of use.
-This module imports asyncio, so it is itself imported inside functions.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ TIDY_S: Final = 60.0
 
 
 class Store(Protocol):
-    """Where election states become durable: `ElectionStore`, or one of a test."""
+    """The store that makes election states durable: `ElectionStore`, or one of a test."""
 
     def write(self, election: ElectionState, kraft_version: int) -> Durable: ...
 
 
 class Asker(Protocol):
-    """Who waits for the answer to a request."""
+    """The connection that waits for the answer to a request."""
 
     @property
     def cancelled(self) -> bool: ...
 
 
 class Outward(Protocol):
-    """Where messages go."""
+    """The sender of messages."""
 
     def send(self, message: Send) -> None: ...
 
@@ -104,7 +103,7 @@ class Driver:
         self._freezer = ThreadPoolExecutor(1, "snapshots")
 
     def start(self, outward: Outward, first: Ready) -> None:
-        """Begin with what the core wanted when it was made."""
+        """Begin with the core's first Ready."""
         self._outward = outward
         self._tidy()
         self._step(lambda now_ms: first)
@@ -125,28 +124,28 @@ class Driver:
     # ---- what happens to the core
 
     def request(self, token: Asker, request: Request, listener: str) -> None:
-        """A peer asks something; the answer comes with the token, now or later. Nothing is done where it has gone meanwhile."""
+        """Give the core a peer's request; the answer comes with the token, now or later. A peer that has gone is ignored."""
         self._step(lambda now_ms: None if token.cancelled else self.node.handle_request(token, request, listener, now_ms))
 
     def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None:
-        """A peer answers."""
+        """Give the core a peer's answer."""
         self._step(lambda now_ms: self.node.handle_response(destination, correlation_id, response, now_ms))
 
     def failed(self, destination: int, correlation_id: CorrelationId, error_code: int) -> None:
-        """A request had no answer."""
+        """Tell the core that a request got no answer."""
         self._step(lambda now_ms: self.node.handle_failure(destination, correlation_id, error_code, now_ms))
 
     def forget(self, token: object) -> None:
-        """Nobody waits for the answer to that request any more."""
+        """Forget a request: nobody waits for its answer any more."""
         if not self._is_stopped:
             self.node.forget(token)
 
     def step(self, call: Callable[[int], Ready]) -> None:
-        """Any other call into the core: it gets the time and gives a Ready."""
+        """Make any other call into the core: it takes the time and returns a Ready."""
         self._step(call)
 
     def prepare(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
-        """Give values their place as one atomic batch of an epoch; returns the offset of the last; they leave after `schedule`.
+        """Assign values their offsets as one atomic batch of an epoch; return the last offset. They leave after `schedule`.
 
         They are appended in exactly that epoch, at these offsets, or never.
         Errors: NotLeaderError where this replica does not lead that epoch, or is about to resign; RecordBatchTooLargeError;
@@ -159,7 +158,7 @@ class Driver:
         return self.node.prepare_append(epoch, values, self.now_ms())
 
     def schedule(self) -> None:
-        """All that was prepared may leave; it does when the linger time is over.
+        """Release all that was prepared; it leaves when the linger time is over.
 
         The step is made in the loop's next turn, and takes along what others prepare until then: one batch, one write and one step for all.
         """
@@ -173,16 +172,16 @@ class Driver:
             self._step(self.node.schedule_append)
 
     def hold(self) -> None:
-        """Let nothing leave that is prepared, whatever was scheduled, until `release`: its application has not taken it in yet."""
+        """Hold back all that is prepared, whatever was scheduled, until `release`: the application has not replayed it yet."""
         self._is_held = True
 
     def release(self) -> None:
-        """The end of a `hold`: all that is prepared may leave, as after `schedule`."""
+        """End a `hold`: all that is prepared may leave, as after `schedule`."""
         self._is_held = False
         self.schedule()
 
     def upgrade_kraft_version(self, epoch: Epoch, version: int) -> Offset | None:
-        """Finalize a level of kraft.version; the offset of what says so, None where nothing has to.
+        """Finalize a level of kraft.version; return the offset of its record, None where none is needed.
 
         Errors: NotLeaderError, InvalidUpdateVersionError; nothing is written then.
         """
@@ -193,7 +192,7 @@ class Driver:
         return None if offset is None else Offset(offset)
 
     def committed(self, offset: Offset, epoch: Epoch) -> asyncio.Future[None]:
-        """Done when an offset that was prepared in an epoch is committed.
+        """Return a future that is done when an offset that was prepared in an epoch is committed.
 
         It fails with NotLeaderError where leadership of that epoch ends before that is known: it may be committed or not.
         """
@@ -229,7 +228,7 @@ class Driver:
         return offset
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Call `watcher` after each step that was performed; returns what ends that."""
+        """Call `watcher` after each performed step; return a function that ends that."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -243,7 +242,7 @@ class Driver:
     # ---- performing
 
     def _run(self) -> None:
-        """Make the calls that wait, each when all that the one before it wanted is done."""
+        """Make the waiting calls, each when all work of the one before is done."""
         started = perf_counter()
         self._is_busy = True
         while self._calls and not self._is_stopped:
@@ -264,7 +263,7 @@ class Driver:
         self.held.note(perf_counter() - started)
 
     def _has_to_wait(self, ready: Ready | None) -> bool:
-        """Begin what has to be on disk before a step is performed; whether there is anything."""
+        """Begin the writes that must be on disk before a step is performed; return whether there are any."""
         election = None if ready is None else ready.election
         work = self._log.take_work()
         if work is None and election is None:
@@ -284,7 +283,7 @@ class Driver:
         return True
 
     def _begin(self, thread: ThreadPoolExecutor, call: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        """Have a thread do something; what goes wrong there stops the replica."""
+        """Run work in a thread; an exception there stops the replica."""
         begun = self._loop.run_in_executor(thread, call, *arguments)
         self._begun.add(begun)
         begun.add_done_callback(self._ended)
@@ -297,7 +296,7 @@ class Driver:
             self.stop(error)
 
     def _waited(self, ready: Ready | None, waits: list[asyncio.Future[Any]]) -> None:
-        """One of those that a step waits for is done; with the last one go on, once: `waits` is empty then."""
+        """Note that one awaited write is done; after the last one go on, once: `waits` is empty then."""
         if self._is_stopped or not waits or not all(wait.done() for wait in waits):
             return
         self._is_cutting = False
@@ -364,7 +363,7 @@ class Driver:
             self._flush()
 
     def _freeze(self, id: OffsetAndEpoch) -> None:
-        """Make a download complete and durable, beside whatever happens: the core asks anew what it is good for then."""
+        """Make a download complete and durable, beside all other steps: the core then checks again whether it needs it."""
         part = self.node.downloaded_part()
         if part is None or part.id != id:
             return
@@ -381,7 +380,7 @@ class Driver:
         self.beside(part.begin_freeze()).add_done_callback(frozen)
 
     def beside(self, call: Callable[[], None]) -> asyncio.Future[None]:
-        """Have the thread of the snapshots do something slow. What goes wrong stops the replica, before the future is done."""
+        """Run slow work in the snapshots' thread. An exception stops the replica before the future is done."""
         return self._begin(self._freezer, call)
 
     # ---- time and commits
@@ -403,7 +402,7 @@ class Driver:
         self._step(self.node.poll)
 
     def _tidy(self) -> None:
-        """Now and then: remove files that nobody can be reading any more, and look at the time of day, which may have been set."""
+        """Periodic: remove files that no reader can have open any more, and read the time of day, which may have been set."""
         if self._is_stopped:
             return
         self.node.wall_offset_ms = self._wall_ms() - self.now_ms()
@@ -419,7 +418,7 @@ class Driver:
     # ---- the end
 
     def stop(self, error: BaseException | None = None) -> None:
-        """Do nothing from now on; `error` is why, where it was not asked for."""
+        """Stop; `error` is the reason of a stop that nobody asked for."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -446,7 +445,7 @@ class Driver:
         self.stop()
 
     async def drained(self, timeout_s: float) -> bool:
-        """Wait until the disk has done what was begun, after `stop`; False where it hangs, and its files have to be left alone."""
+        """Wait, after `stop`, until the disk has done all work; False where it hangs and its files must stay open."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._begun:
@@ -454,7 +453,7 @@ class Driver:
         return not self._begun
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
-        """Return once `holds`, which is asked after each step."""
+        """Return once `holds` is true; it is called after each step."""
         if holds():
             return
         reached: asyncio.Future[None] = self._loop.create_future()

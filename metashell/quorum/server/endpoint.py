@@ -1,4 +1,4 @@
-"""What a controller shows to operators: HTTP on loopback (/metrics, /healthz, /readyz), and its events as lines.
+"""The operator's view of a controller: HTTP on loopback (/metrics, /healthz, /readyz), and its events as lines.
 
 Promises of the endpoint:
 - It listens on 127.0.0.1 alone, and takes only requests that name a loopback host: a page in a browser cannot reach it by a name of its
@@ -27,7 +27,7 @@ Events are text for people, or one JSON object each, with stable keys, for progr
 | leaderless | epoch, asked | no leader is known for some seconds; whom this controller asks |
 | note | | everything else |
 
-This module imports asyncio, and `serve_metrics` prometheus_client, so it is itself imported inside functions."""
+`serve_metrics` imports prometheus_client late: it is an extra."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 class Answer(NamedTuple):
-    """What is sent back."""
+    """An HTTP answer."""
 
     status: HTTPStatus
     body: bytes
@@ -95,7 +95,7 @@ class Endpoint:
         }
 
     async def open(self, held: socket.socket) -> None:
-        """Listen on a bound socket, which is the endpoint's from now on. Errors: OSError."""
+        """Listen on a bound socket, which the endpoint then owns. Errors: OSError."""
         self._listener = await asyncio.start_server(self._accept, sock=held, limit=REQUEST_MAX, backlog=CONNECTIONS_MAX)
         self.port = self._listener.sockets[0].getsockname()[1]
 
@@ -202,7 +202,7 @@ class Endpoint:
 
 
 def metrics_socket(port: int = 0) -> socket.socket:
-    """A bound socket of loopback for `serve_metrics`, which listens on it; port 0 is any. Whoever starts a controller asks for it before.
+    """Bind a loopback socket for `serve_metrics`; port 0 is any. Call it before the controller starts.
 
     Errors: UsageError for a number that no port has; MetashellError for a port that is taken, and without prometheus_client.
     """
@@ -301,7 +301,7 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer, *, has_body: bool)
 
 
 class EventLog:
-    """Events on a stream (standard error), one line each; a reader that is gone ends nothing."""
+    """Writes events to a stream (standard error), one line each; a closed reader ends nothing."""
 
     def __init__(self, form: str, stream: IO[str] | None = None, clock: Callable[[], float] = time.time) -> None:
         self._is_json = form == "json"
@@ -324,7 +324,7 @@ class EventLog:
 
 
 class ClusterEvents:
-    """Tells what changes in the stable image of a controller that was started, once it has read its log to the end."""
+    """Reports changes in the stable image of a started controller, once it has read its log to the end."""
 
     def __init__(self, server: ControllerServer, on_event: Callable[[str], None]) -> None:
         self._server = server
@@ -334,7 +334,7 @@ class ClusterEvents:
         self._end = server.watch(self._look)
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Report nothing more."""
         self._end()
 
     def _look(self) -> None:
@@ -395,7 +395,7 @@ class ClusterEvents:
 
 
 def broker_changes(was: BrokerRegistration | None, now: BrokerRegistration | None) -> list[str]:
-    """What happened to a broker, in the order in which it did."""
+    """Return the events of a broker, in their order."""
     if now is None:
         return ["unregistered"]
     found = []

@@ -8,7 +8,6 @@ Beside it: `CommitWaits`, who waits for an offset to be committed in the epoch i
 which one piece of work let nothing else have its turn; `TimeWindow`, times of the last minutes as the quantiles that Kafka's histograms
 show; `ServerEvent`, a line for operators with a kind and fields for programs.
 
-This module imports asyncio, so it is itself imported inside functions.
 Source: org.apache.kafka.queue.KafkaEventQueue, org.apache.kafka.controller.QuorumController."""
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _END: Final = object()
 
 
 class Pace(Enum):
-    """What a generator yields that wants more than its turn to be over when the slice is."""
+    """A generator yields this to let other work go on, even when its slice is not over."""
 
     REST = "let others go on until what this one needs is there"
 
@@ -48,7 +47,7 @@ Sending = Callable[[], Iterator[object] | None]
 
 
 class Kind(Enum):
-    """What an event is; the value is what metrics call it."""
+    """The kinds of events; the value is the name in metrics."""
 
     CONTROL = "control"
     TASK = "task"
@@ -63,7 +62,7 @@ class _Waiting(NamedTuple):
 
 
 class EventQueue:
-    """See the module. `fail` hears what an event raised, and has to end everything.
+    """The queue of one controller. `fail` gets the exception of an event, and has to end the controller.
 
     `started` counts events; `longest_wait_s` and `longest_event_s` are the longest times in line and in work.
     """
@@ -109,7 +108,7 @@ class EventQueue:
         self._put(self._tasks, _Waiting(Kind.TASK, event, self._loop.time()))
 
     def request(self, connection: Hashable, event: Event, dropped: Callable[[], None]) -> None:
-        """A request of a connection; where `close` comes before its end, `dropped` is called. A deadline is the event's own matter."""
+        """A request of a connection; if `close` comes before its end, `dropped` is called. The event itself checks its deadline."""
         line = self._lines.get(connection)
         if line is None:
             line = self._lines[connection] = deque()
@@ -128,7 +127,7 @@ class EventQueue:
         self._lines.pop(connection, None)
 
     def close(self) -> None:
-        """Nothing is done from now on; what is half done stays so."""
+        """Stop; events that are half done stay so."""
         self._is_closed = True
         if self._handle is not None:
             self._handle.cancel()
@@ -186,7 +185,7 @@ class EventQueue:
             self._wake(pause_s)
 
     def _slice(self) -> float | None:
-        """Work until the slice is over or nothing is left to do; how long to rest, None where nothing is left."""
+        """Work until the slice is over or nothing is left; return the rest in seconds, None where nothing is left."""
         clock = self._loop.time
         ends_at = clock() + SLICE_S
         for _ in range(STEPS_AT_ONCE):
@@ -207,7 +206,7 @@ class EventQueue:
         return 0.0
 
     def _work_in_background(self, ends_at: float) -> float | None:
-        """Use the rest of a slice for what nobody waits for; how long to rest before there is more of it, None for no more."""
+        """Use the rest of a slice for background work; return the pause before the next, None for no more."""
         work = self.background()
         if work is None:
             return None
@@ -268,7 +267,7 @@ class EventQueue:
 
 
 class CommitWaits:
-    """Futures by offset, of one epoch: those of an older one have failed when the first of a newer one comes."""
+    """Futures by offset, all of one epoch: those of an older epoch have failed when the first of a newer one comes."""
 
     __slots__ = ("_count", "_epoch", "_waits")
 
@@ -309,7 +308,7 @@ class CommitWaits:
 
 
 def fail_commit(committed: Future[None], offset: Offset, epoch: Epoch) -> None:
-    """Leadership of an epoch is over: whether the offset will be committed is not known."""
+    """Fail a wait: leadership of the epoch is over, and the offset may or may not be committed."""
     committed.set_exception(NotLeaderError(f"leadership of epoch {epoch} ended before offset {offset} was committed"))
     # Looked at here, so that asyncio does not log it where the caller has lost interest.
     committed.exception()
@@ -322,7 +321,7 @@ LONG_S: Final = 0.05
 
 
 class LoopHold:
-    """Measures pieces of work. Units: seconds; `long_count` counts those of `LONG_S` and more."""
+    """Measures how long pieces of work hold the loop. Units: seconds; `long_count` counts those of `LONG_S` and more."""
 
     __slots__ = ("long_count", "longest_s")
 
@@ -331,7 +330,7 @@ class LoopHold:
         self.long_count = 0
 
     def note(self, seconds: float) -> None:
-        """One piece took so long."""
+        """Note the duration of one piece."""
         if seconds > self.longest_s:
             self.longest_s = seconds
         if seconds >= LONG_S:
@@ -367,7 +366,7 @@ class _Watched(Generic[T]):
 
 
 class ServerEvent(str):
-    """The line itself, wherever a text is wanted. Shape: `kind` and the keys of `fields` are stable, the text is not."""
+    """An event, which is also its line as text. Shape: `kind` and the keys of `fields` are stable, the text is not."""
 
     kind: str
     fields: Mapping[str, object]
@@ -387,7 +386,7 @@ _BUCKETS: Final = 128
 
 
 class TimeWindow:
-    """How long things took. `count` and `sum_s` are of all times; quantiles are of the last one to two minutes."""
+    """A summary of durations. `count` and `sum_s` are of all times; quantiles are of the last one to two minutes."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.count = 0
@@ -398,7 +397,7 @@ class TimeWindow:
         self._before = [0] * _BUCKETS
 
     def note(self, seconds: float) -> None:
-        """Something took so long."""
+        """Note one duration."""
         self.count += 1
         self.sum_s += seconds
         self._now[0 if seconds <= _LEAST_S else min(_BUCKETS - 1, 1 + int(log2(seconds / _LEAST_S) * _PARTS))] += 1
@@ -418,7 +417,7 @@ class TimeWindow:
         return found
 
     def _turn(self) -> None:
-        """Forget what is older than two windows; asked seldom, more than that is forgotten at once."""
+        """Forget durations older than two windows; after a long pause, all of them."""
         now = self._clock()
         if now < self._ends_at:
             return

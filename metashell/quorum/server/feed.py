@@ -11,7 +11,6 @@ it would believe it.
 value, so it may be walked while newer ones are made: in slices that hold the loop for a few milliseconds, with as much time for others
 between them, and the slow end, fsync and rename, in a thread.
 
-This module imports asyncio, so it is itself imported inside functions.
 Source: org.apache.kafka.image.loader.MetadataLoader, org.apache.kafka.image.publisher.SnapshotGenerator."""
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Feed:
         self._task = asyncio.get_running_loop().create_task(driver.held.watched(self._run))
 
     def register(self) -> None:
-        """Begin; the core hands out what is committed already."""
+        """Register with the core, which hands out what is already committed."""
 
         def call(now_ms: int) -> Ready:
             ready: Ready
@@ -68,13 +67,13 @@ class Feed:
         self._driver.step(call)
 
     def notice(self, notice: Notice) -> None:
-        """The core has something for a listener; others' notices are left alone."""
+        """Take a notice of the core; those for other listeners are ignored."""
         if getattr(notice, "listener", None) == self._id:
             self._notices.put_nowait(notice)
 
     @property
     def snapshots_made(self) -> int:
-        """How many snapshots of this application became complete."""
+        """The number of this application's complete snapshots."""
         return self._maker.made
 
     async def close(self) -> None:
@@ -147,7 +146,7 @@ class ImageMachine:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed so far; a metadata transaction that is open does not show."""
+        """The committed image; an open metadata transaction does not show."""
         return self._loader.image()
 
     async def handle_commit(self, batches: Sequence[RecordBatch]) -> SnapshotToMake | None:
@@ -175,7 +174,7 @@ class ImageMachine:
         """See StateMachine."""
 
     def _snapshot(self, last: RecordBatch) -> SnapshotToMake | None:
-        """A snapshot of all so far; none while a transaction is open, because the image ends before it."""
+        """Make a snapshot of all so far; none while a transaction is open, because the image ends before it."""
         image = self._loader.image()
         end = last.header.last_offset + 1
         if image.provenance.offset != end - 1:
@@ -197,7 +196,7 @@ async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) ->
 
 
 def refuse_faults(loader: ImageLoader, batch: RecordBatch) -> None:
-    """Errors: LogCorruptError, one line, for the first thing that a loader could not apply of a batch, or that it must not apply."""
+    """Raise LogCorruptError, one line, for the first record of a batch that a loader could not apply, or must not."""
     # The loader sees whatever is newer but for levels of features, which are data to it.
     if loader.faults or loader.unread or may_finalize(batch):
         refuse_unknown(batch)
@@ -232,7 +231,7 @@ class SnapshotMaker:
             self._task = asyncio.get_running_loop().create_task(self._driver.held.watched(self._run))
 
     async def close(self) -> None:
-        """Make no more; what is not complete is dropped."""
+        """Make no more snapshots; an incomplete one is dropped."""
         self._next = None
         if self._task is not None:
             self._task.cancel()
@@ -288,6 +287,6 @@ class SnapshotMaker:
         return found
 
     def _is_overtaken(self, id: OffsetAndEpoch) -> bool:
-        """Whether the leader's snapshot has come, or comes, in place of the one that is written."""
+        """Whether the leader's snapshot replaces, or will replace, the one that is being written."""
         log = self._log
         return id.offset < log.start_offset or id in log.snapshots() or self._driver.node.downloading == id

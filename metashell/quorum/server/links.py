@@ -4,8 +4,7 @@ There is one outgoing connection a destination, opened when there is something t
 session is nearly over is replaced before the next request. A request that takes too long, or is followed by another one, ends its
 connection, because answers come in order; the next one opens a new connection, after a pause that grows while that fails.
 
-An answer goes out on the connection that the request came on; a parked one of a connection that ended is forgotten.
-This module imports asyncio, so it is itself imported inside functions."""
+An answer goes out on the connection that the request came on; a parked one of a connection that ended is forgotten."""
 
 from __future__ import annotations
 
@@ -42,7 +41,6 @@ from metashell.quorum.raft.messages import (
 )
 from metashell.quorum.raft.ready import Send
 from metashell.quorum.raft.wire import OURS, UnsupportedVersionError, decode_request, encode_response, hide_leader, send_raft_request
-from metashell.quorum.raft.wire.versions import OURS
 
 if TYPE_CHECKING:
     import ssl
@@ -61,7 +59,7 @@ LINKS_MAX: Final = 64
 
 
 class Answers(Protocol):
-    """Who hears of answers."""
+    """The receiver of answers."""
 
     def response(self, destination: int, correlation_id: CorrelationId, response: Response) -> None: ...
 
@@ -70,7 +68,7 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkOptions:
-    """How to connect: `tls` and `sasl` (made for each connection) are those of the controller listener."""
+    """The options of outbound connections: `tls` and `sasl` (made for each connection) are those of the controller listener."""
 
     client_id: str
     request_timeout_ms: int
@@ -99,7 +97,7 @@ class Links:
         self._is_closed = False
 
     def send(self, message: Send) -> None:
-        """Send a request; its answer or failure comes later, never before this returns."""
+        """Send a request; its answer or failure comes after this returns."""
         if self._is_closed:
             return
         link = self._links.get(message.destination)
@@ -114,7 +112,7 @@ class Links:
         link.task = asyncio.get_running_loop().create_task(self._exchange(link, message))
 
     async def close(self) -> None:
-        """End all connections; what is under way has no answer."""
+        """End all connections; requests under way get no answer."""
         self._is_closed = True
         tasks = [link.task for link in self._links.values() if link.task is not None]
         for link in self._links.values():
@@ -182,7 +180,7 @@ class Links:
 
 
 def answer_size_max(request: Request) -> int:
-    """Bytes that the answer to a request may have. Only records make it large; the first batch may exceed what was asked for."""
+    """Return the most bytes that the answer to a request may have. Only records make it large; the first batch may exceed the limit."""
     match request:
         case FetchRequest():
             return max(request.max_size, BATCH_SIZE_MAX) + ANSWER_SIZE_MAX
@@ -209,7 +207,7 @@ class _Link:
         self.not_before = 0.0
 
     def drop_connection(self, reason: str, *, keep_task: bool = False) -> None:
-        """End the connection, and the request under way without a word."""
+        """End the connection, and the request under way without an answer."""
         if self.task is not None and not keep_task:
             self.task.cancel()
             self.task = None
@@ -226,14 +224,14 @@ SERVED: Final = {key: versions for key, versions in OURS.items() if key != API_V
 
 
 class Application(Protocol):
-    """Takes the requests of peers before raft does: it answers them, now or later, or has raft do it (`Inbound.ask`)."""
+    """Takes the requests of peers before raft does: it answers them, now or later, or leaves them to raft (`Inbound.ask`)."""
 
     @property
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """All APIs that are served, raft's among them."""
 
     def begin(self, inbound: Inbound) -> None:
-        """Before the first request: where answers go."""
+        """Set the receiver of answers, before the first request."""
 
     def take(self, request: ServerRequest) -> None:
         """A request has come."""
@@ -243,7 +241,7 @@ class Application(Protocol):
 
 
 class Asked(Protocol):
-    """Who is asked."""
+    """The replica that takes requests."""
 
     @property
     def is_stopped(self) -> bool: ...
@@ -299,7 +297,7 @@ class Inbound:
         return opened
 
     def start(self, asked: Asked) -> None:
-        """Take requests; those that came before had their connections closed."""
+        """Take requests; earlier ones had their connections closed."""
         self._asked = asked
 
     @property
@@ -310,7 +308,7 @@ class Inbound:
     def ask(
         self, request: ServerRequest, key: int, version: int, message: Any, send: Callable[[ServerRequest, Any], None] | None = None
     ) -> None:
-        """Have raft answer: a request of its own, or one that lies in `request`; `send` gets the answer in place of `respond`."""
+        """Let raft answer: its own request, or one inside `request`; `send` gets the answer in place of `respond`."""
         asked = self._asked
         assert asked is not None, "requests come after the start"
         token = Token(request, version, partial(send or self.respond, request))
@@ -318,7 +316,7 @@ class Inbound:
         asked.request(token, decode_request(key, version, message), request.listener)
 
     def respond(self, request: ServerRequest, message: Any) -> None:
-        """Answer a request; where its version cannot say the answer, its connection ends."""
+        """Answer a request; where its version cannot hold the answer, its connection ends."""
         if request.cancelled:
             return
         try:
@@ -328,7 +326,7 @@ class Inbound:
             request.close_connection(f"the answer does not fit: {error}")
 
     def respond_in_steps(self, request: ServerRequest, message: Any) -> Generator[None, None, None]:
-        """As `respond`, for a large answer: it rests now and then while it is encoded."""
+        """As `respond`, for a large answer: the encoding pauses now and then."""
         header = request.header
         try:
             body = yield from response_type(header.api_key).write_steps(message, header.api_version)

@@ -3,7 +3,7 @@
 The names are those that the rules for KRaft of Prometheus' JMX exporter make of Kafka's MBeans. ActiveControllerCount of
 `kafka.controller:type=KafkaController` is `kafka_controller_kafkacontroller_activecontrollercount`, and `current-leader` of
 `kafka.server:type=raft-metrics` is `kafka_server_raft_metrics_current_leader`. What Kafka does not count is `metashell_...`.
-Nothing here needs a library; `endpoint` renders it. This module imports asyncio, so it is itself imported inside functions.
+Nothing here needs a library; `endpoint` renders it.
 
 `PartitionCounts` knows how many topics and partitions there are, how many without a leader, and how many led by another than the preferred
 replica. A million partitions are not walked for each question. What is replayed notes the partitions that it touches; they are looked up in
@@ -71,7 +71,7 @@ def counter(name: str, value: float, help: str) -> Family:
 
 
 class Metrics:
-    """The metrics of one controller that was started: it is asked, and told of what it does, through the hooks of its parts."""
+    """The metrics of one started controller, read from it and from the hooks of its parts."""
 
     def __init__(self, server: ControllerServer) -> None:
         loop = asyncio.get_running_loop()
@@ -95,7 +95,7 @@ class Metrics:
         self._end = server.watch(self._look)
 
     def close(self) -> None:
-        """Ask and be told nothing more."""
+        """Stop measuring."""
         machine = self._server.machine
         machine.queue.on_done = machine.on_decided = machine.on_replayed = None
         self._end()
@@ -129,7 +129,7 @@ class Metrics:
     # ---- what it answers
 
     async def follow(self) -> None:
-        """Bring the counts of partitions up to date, as far as there is time; in slices that leave the loop to others."""
+        """Bring the counts of partitions up to date, as far as there is time, in slices between which other work runs."""
         async with self._lock:
             ends_at = self._clock() + FOLLOW_S
             controller = self._server.machine.controller
@@ -321,11 +321,11 @@ class PartitionCounts:
 
     @property
     def unpreferred(self) -> int:
-        """Partitions that another than their first replica leads; those without a leader are among them, as in Kafka."""
+        """Partitions not led by their first replica; those without a leader are among them, as in Kafka."""
         return sum(map(len, self._unpreferred.values()))
 
     def note(self, records: Sequence[VersionedRecord], base_offset: int) -> None:
-        """Records were replayed; nothing is looked at yet."""
+        """Note replayed records; nothing is counted yet."""
         touched = self._touched
         if not self._is_whole:
             # Whoever counts all begins with the stable image: what is replayed and not stable comes on top of it.
@@ -344,7 +344,7 @@ class PartitionCounts:
             self._is_whole = False
 
     def reset(self) -> None:
-        """A snapshot took the place of everything: all has to be counted anew."""
+        """Count all anew: a snapshot replaced everything."""
         self._touched.clear()
         self._is_whole = False
 
@@ -377,7 +377,7 @@ class PartitionCounts:
             self._total += count
 
     def _look_up(self, image: MetadataImage, stable_offset: int) -> Iterator[None]:
-        """Look at what was touched and is stable; a change that is aborted, or was of a lost leader, is looked at in vain."""
+        """Count the touched partitions that are stable; changes that were aborted, or of a lost leader, change no count."""
         touched, by_id = self._touched, image.topics.by_id
         while touched and touched[0][0] <= stable_offset:
             grown: set[bytes] = set()

@@ -35,8 +35,7 @@ from metashell.codec.metadata_records import (
 )
 from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.codec.registry import message_type
-from metashell.codec.releases import KRAFT_VERSION as KRAFT_VERSION_FEATURE
-from metashell.codec.releases import unsupported_features
+from metashell.codec.releases import KRAFT_VERSION, unsupported_features
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError
 from metashell.common.values import Epoch, NodeId, OffsetAndEpoch
 from metashell.quorum.raft.accumulator import AppendedBatch
@@ -71,7 +70,7 @@ def records_of(batch: RecordBatch) -> Iterator[VersionedRecord]:
 
 
 def refuse_unknown(batch: RecordBatch) -> None:
-    """Errors: LogCorruptError for a batch in which a record is newer than this release, by its type, version or what it finalizes."""
+    """Raise LogCorruptError for a batch with a record newer than this release, by its type, version or finalized level."""
     if batch.header.is_control:
         for record in batch.records():
             _refuse_control(batch.file, record.offset, record.key, record.value)
@@ -86,13 +85,13 @@ def refuse_unknown(batch: RecordBatch) -> None:
 
 
 def may_finalize(batch: RecordBatch) -> bool:
-    """Whether a batch may hold a level of a feature, without a look at each record."""
+    """Whether a batch may hold a feature level, without decoding each record."""
     header = batch.header
     return bool(header.attributes & (CONTROL | CODEC_MASK)) or _LEVEL in batch.data
 
 
 def check_log(log: ReplicatedLog) -> None:
-    """Errors: LogCorruptError for a log or newest snapshot that holds what this release must not run on, committed or not.
+    """Raise LogCorruptError for a log or newest snapshot with records that this release must not run on, committed or not.
 
     A replica that asks this before it takes part neither votes nor leads where it would end over the log.
     """
@@ -170,7 +169,7 @@ def _refuse_control(file: str, offset: int, key: bytes | None, value: bytes | No
     if control.fault is not None:
         raise UnknownRecordError(file, offset, control.fault)
     if control.type == KRAFT_VERSION_RECORD:
-        _refuse_level(file, offset, KRAFT_VERSION_FEATURE, control.body.k_raft_version)
+        _refuse_level(file, offset, KRAFT_VERSION, control.body.k_raft_version)
 
 
 def _refuse_level(file: str, offset: int, feature: str, level: int) -> None:
@@ -218,7 +217,7 @@ class StateMachine(Protocol):
         """Forget everything, then load a snapshot; the log goes on at its end offset."""
 
     def handle_leader_change(self, leader_id: NodeId, epoch: Epoch) -> None:
-        """Who leads, -1 for nobody known; the new leader itself hears it when it has all that was committed before."""
+        """Take the leader's id, -1 for none known; the new leader itself gets this call when it has all that was committed before."""
 
     def begin_shutdown(self) -> None:
         """Nothing follows."""
@@ -249,7 +248,7 @@ SIZE_MAX: Final = 32 * 1024 * 1024
 
 
 class OwnBatch(CheckedBatch):
-    """A batch that this replica wrote; `values` are those of its data records, as they were given. These bytes never were on a disk."""
+    """A batch that this replica wrote; `values` are its data records as given. These bytes were never read from a disk."""
 
     __slots__ = ("values",)
 
@@ -269,7 +268,7 @@ class OwnBatches:
         self._size = 0
 
     def add(self, batches: Iterable[AppendedBatch]) -> None:
-        """The log goes on with these."""
+        """Add the batches that continue the log."""
         for batch in batches:
             if self._batches and self._batches[-1].last_offset + 1 != batch.base_offset:
                 self.clear()
@@ -284,12 +283,12 @@ class OwnBatches:
         self._size = 0
 
     def cut(self, offset: int) -> None:
-        """The log lost all from `offset` on, a batch boundary."""
+        """Drop all from `offset` on, a batch boundary: the log was truncated."""
         while self._batches and self._batches[-1].last_offset >= offset:
             self._size -= len(self._batches.pop().data)
 
     def drop_before(self, offset: int) -> None:
-        """The application has all before `offset`."""
+        """Drop all before `offset`: the application has it."""
         while self._batches and self._batches[0].last_offset < offset:
             self._size -= len(self._batches.popleft().data)
 

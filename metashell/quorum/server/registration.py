@@ -3,7 +3,6 @@
 A controller registers again after every start, so that features are upgraded only where all can follow. `Leaderless` says that no leader is
 known, once that lasts, and whom this controller asks.
 
-This module imports asyncio, so it is itself imported inside functions.
 Source: kafka.server.ControllerRegistrationManager."""
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class Registration:
 
     @property
     def is_due(self) -> bool:
-        """Whether the cluster takes registrations, and has none of this process."""
+        """Whether the cluster takes registrations, and lacks that of this process."""
         image = self._image()
         if (image.features.metadata_version or 0) < REGISTER_CONTROLLER_LEVEL:
             return False
@@ -87,7 +86,7 @@ class Registration:
         return known is None or known.incarnation_id != self._incarnation
 
     def look(self) -> None:
-        """The committed image, or the leader, may have changed."""
+        """Check again: the committed image, or the leader, may have changed."""
         if self._task is None and not self._is_closed and self._leader() is not None and self.is_due:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -172,7 +171,7 @@ AGAIN_S: Final = 60.0
 
 
 class Leaderless:
-    """Tells `on_event` each time when nobody has led for AFTER_S, and again every AGAIN_S while that lasts, until it is closed."""
+    """Reports to `on_event` when nobody has led for AFTER_S, and again every AGAIN_S, until it is closed."""
 
     def __init__(self, driver: Driver, on_event: Callable[[str], None]) -> None:
         self._node = driver.node
@@ -183,7 +182,7 @@ class Leaderless:
         self._look()
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Report nothing more."""
         self._end()
         self._cancel()
 
@@ -212,7 +211,7 @@ class Leaderless:
 
 
 def asked_endpoints(node: RaftNode) -> list[Endpoint]:
-    """Whom a replica asks that knows no leader: the other voters, and the servers of its configuration; each once."""
+    """Return the endpoints that a replica without a leader asks: other voters and configured servers, each once."""
     config = node.config
     voters = [voter.endpoints.get(config.default_listener) for id, voter in sorted(node.voters.voters.items()) if id != node.local_id]
     known = [endpoint for endpoint in voters if endpoint is not None]

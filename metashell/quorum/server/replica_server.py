@@ -1,7 +1,4 @@
-"""One replica on the running loop: listeners, connections to peers, the core with its log and store, and an application.
-
-This module imports asyncio, so it is itself imported inside functions.
-"""
+"""One replica on the running loop: listeners, connections to peers, the core with its log and store, and an application."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ REQUESTS_MAX: Final = 4
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
-    """What a replica is given: its disk, chance, and who listens to it.
+    """The parts that a replica gets: its disk, a random source, and its listeners.
 
     `election` is what the store has; `wall_ms` is Unix ms now.
     `application` takes the requests of peers, without one raft does. `on_event` gets one line for each event that an operator wants to see.
@@ -61,7 +58,7 @@ class Parts:
 
 
 def bounded(limits: ConnectionLimits) -> ConnectionLimits:
-    """The limits of a connection, no wider than what peers and operators' tools need."""
+    """Return the limits of a connection, no wider than peers and operators' tools need."""
     return replace(
         limits,
         frame_limit=min(limits.frame_limit, REQUEST_SIZE_MAX),
@@ -71,13 +68,13 @@ def bounded(limits: ConnectionLimits) -> ConnectionLimits:
 
 
 def no_vote_line(found: Recovering) -> str:
-    """What a replica says at its start that has no vote."""
+    """Return the line that a replica without a vote prints at its start."""
     reached = "" if found.until_offset is None else f"offset {found.until_offset}, or "
     return f"this replica has no vote until its log reaches {reached}an epoch after {found.epoch}: {found.reason}"
 
 
 class ReplicaServer:
-    """See the module. First `open` the listeners, then `start`: the endpoints to advertise may depend on ports that the system chose."""
+    """One replica on the running loop. First `open` the listeners, then `start`: advertised endpoints may depend on chosen ports."""
 
     def __init__(self, parts: Parts) -> None:
         self.is_hung = False
@@ -103,7 +100,7 @@ class ReplicaServer:
         return self._inbound.listeners
 
     def start(self, config: RaftConfig) -> None:
-        """Begin to take part, as `config` says. Errors: OSError, LogCorruptError; what the core refuses to start with."""
+        """Take part, as `config` says. Errors: OSError, LogCorruptError; those of the core's start."""
         parts = self._parts
         loop = asyncio.get_running_loop()
         now_ms = int(loop.time() * 1000)
@@ -134,7 +131,7 @@ class ReplicaServer:
 
     @property
     def driver(self) -> Driver:
-        """What performs the core's wishes; the core is its `node`."""
+        """The driver, which does what the core hands out; the core is its `node`."""
         assert self._driver is not None, "not started"
         return self._driver
 
@@ -158,7 +155,7 @@ class ReplicaServer:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What has been counted since the start, by name: links to peers, complaints, each listener's connections and requests.
+        """The counters since the start, by name: links to peers, complaints, each listener's connections and requests.
 
         `longest_hold_ms` is the longest time in which one piece of work held the loop, `long_holds` how many took 50 ms and more.
         """
@@ -195,7 +192,7 @@ class ReplicaServer:
         await self._close(STOP_GRACE_S)
 
     async def kill(self) -> None:
-        """Stop without a word to anyone, as a crash would."""
+        """Stop as a crash would: nobody is told."""
         if self._driver is not None:
             self._driver.stop()
         await self._close(0.0)
@@ -226,7 +223,7 @@ class ReplicaServer:
     # ---- beside the core
 
     def _look(self) -> None:
-        """Report a change of state, and what a peer must not have sent, in one line each."""
+        """Report a change of state, and a peer's fault, in one line each."""
         if self.driver.is_stopped:
             return
         node = self.node

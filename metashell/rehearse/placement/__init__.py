@@ -1,17 +1,17 @@
-"""Plans of reassignment: which brokers should have which replicas.
+"""Computes reassignment plans: which brokers should have which replicas.
 
 Promises:
-- `make_plan(cluster, goals)` computes from brokers and partitions alone: no I/O, no clock, no chance. The same cluster gives the same
-  plan, in whatever order its partitions come.
-- Rules come in this order: no replica stays on a broker that is left; a partition lies in as many racks as it can; each topic's replicas
-  are as even over the brokers as these allow; so are all replicas, as far as topics stay even; then, in the same way, preferred leaders.
-  Nothing is given up of an earlier rule for a later one.
-- Replicas move only where a rule asks for it, the small ones first, and moves that turn out to be needless are taken back. Leaders become
-  even by changing the order of replicas, which copies nothing.
-- `measure` says how a placement looks, in figures that are defined in one place.
+- `make_plan(cluster, goals)` computes from brokers and partitions alone: no I/O, no clock, no random source. The same cluster gives the
+  same plan, whatever the order of its partitions.
+- The rules, in order: no replica stays on a broker that is being emptied; a partition spans as many racks as it can; each topic's replicas
+  are as even over the brokers as that allows; all replicas are even, as far as topics stay even; then preferred leaders in the same way.
+  A later rule never worsens an earlier one.
+- Replicas move only for a rule, small ones first, and needless moves are undone. Preferred leaders become even by reordering replicas,
+  which copies nothing.
+- `measure` defines all figures that describe a placement.
 
-`evening` says why the result is as even as can be. `plan_file` reads and writes plans as Kafka's own tool has them, `sizes`
-reads the answer of kafka-log-dirs, `of_image` takes brokers and partitions from an image.
+`balance` explains why the result is as even as possible. `plan_file` reads and writes plans in the form of Kafka's tool, and reads sizes
+from the answer of kafka-log-dirs. `cluster` takes brokers and partitions from an image.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""Evens out counts of replicas and leaders, within a topic and over all: one loop, and the graph of moves that it searches.
+"""Balances the counts of replicas and leaders, within a topic and over all: one loop, and the graph of moves that it searches.
 
-Things (replicas or leaderships) lie on brokers. Each may go to some other brokers; `options` says which. As long as rules are of the kind
-"one a broker" and "one a rack", the vectors of counts form an M-convex set (each partition's is that of the bases of a matroid, and sums
-of these are M-convex). In such a set a vector is as even as can be (least maximum, greatest minimum, least sum of squares, all at once)
-when no chain of moves leads from a broker to one that has at least two fewer (K. Murota, Discrete Convex Analysis, 2003; A. Frank and K.
-Murota, Decreasing minimization on M-convex sets, 2018). The vectors that are as even as can be within each topic form such a set too.
+Things (replicas or leaderships) lie on brokers; `options` says to which other brokers each may go. Single moves come first, then chains
+of moves found by breadth-first search, until no chain leads from a broker to one that has at least two fewer.
 
-So moves come first, which are chains of length one, then chains found by breadth-first search, until none is left. Why not a solver of
-flows: it would find the same, and OR-tools 9.15 is 80 MB, 240 MB with the numpy and pandas that it needs, and takes 0.12 to 0.53 s to
-import."""
+Worked case: broker 1 has 4 replicas, brokers 2 and 3 have 3 and 2. No replica of broker 1 may go to broker 3, since its partitions are
+there already. But one may go to broker 2, and another one from broker 2 to broker 3. After this chain each broker has 3.
+
+Why does that end with the best result? As long as rules are of the kind "one a broker" and "one a rack", the vectors of counts form an
+M-convex set (each partition's is that of the bases of a matroid, and sums of these are M-convex). In such a set a vector without such a
+chain has the least maximum, the greatest minimum and the least sum of squares, all at once (K. Murota, Discrete Convex Analysis, 2003;
+A. Frank and K. Murota, Decreasing minimization on M-convex sets, 2018). The most even vectors within each topic form such a set too.
+
+Why not a flow solver? It would find the same, and OR-tools 9.15 is 80 MB, 240 MB with the numpy and pandas that it needs, and takes 0.12
+to 0.53 s to import."""
 
 from __future__ import annotations
 
@@ -23,14 +27,14 @@ _LONG_STEPS_MAX = 1_000_000
 
 
 class Budget:
-    """The steps that are left to a search; they bound the time that is spent on the largest clusters."""
+    """The steps that a search may still take, which bounds the time for the largest clusters."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
 
 class TopicRule(NamedTuple):
-    """Topics stay as even as they are: `levels` has the counts of each topic, `topic_of` the topic of each thing."""
+    """Keeps topics as even as they are: `levels` has the counts of each topic, `topic_of` the topic of each thing."""
 
     levels: Sequence[Levels]
     topic_of: Sequence[int]
@@ -39,8 +43,8 @@ class TopicRule(NamedTuple):
 class Balancing(NamedTuple):
     """The counts to balance, and the moves that change them.
 
-    Shape: `counts` are kept up to date by `move`; `second` decides between equal ones. `options(thing, source)` is the set of brokers to
-    which a thing may go from `source`; `things(source)` lists what lies there, what costs least to move first.
+    Shape: `move` keeps `counts` up to date; `second` decides between equal ones. `options(thing, source)` is the set of brokers to which
+    a thing may go from `source`; `things(source)` lists the things there, the cheapest to move first.
     """
 
     counts: Sequence[int]
@@ -59,7 +63,7 @@ def balance_counts(ground: Balancing) -> None:
 
 
 def allowed_targets(ground: Balancing, thing: int, source: int) -> int:
-    """Where a thing may go by itself: with a rule, source and target exchange their counts of the topic, which stays as even as it was."""
+    """The brokers to which a thing may go in a single move. With a rule, source and target must swap their counts of the topic."""
     found = ground.options(thing, source)
     if found and ground.rule is not None:
         levels = ground.rule.levels[ground.rule.topic_of[thing]]
@@ -68,9 +72,9 @@ def allowed_targets(ground: Balancing, thing: int, source: int) -> int:
 
 
 def _move_directly(ground: Balancing) -> None:
-    """Moves from brokers that have much to brokers that have at least two fewer, the greatest differences first.
+    """Move things from brokers to brokers that have at least two fewer, the largest differences first.
 
-    In the first passes no broker gives more than it has above the mean: others would only give it back.
+    In the first passes no broker goes below the mean: others would only have to give things back to it.
     """
     counts = ground.counts
     everyone = list(bits(ground.everyone))
@@ -88,9 +92,9 @@ def _move_directly(ground: Balancing) -> None:
 
 
 def _unload(ground: Balancing, source: int, keep: int) -> bool:
-    """Whether something could be moved away from a broker, which keeps so many."""
+    """Move things away from a broker until it has `keep` of them; return whether any moved."""
     counts, second, move = ground.counts, ground.second, ground.move
-    # Only shrinks while `source` is being unloaded: it has less and less, and all others more and more.
+    # This set only shrinks while `source` is unloaded: its count falls, and those of all others rise.
     fewer = 0
     for index in bits(ground.everyone):
         if counts[index] <= counts[source] - 2:
@@ -114,7 +118,7 @@ def _unload(ground: Balancing, source: int, keep: int) -> bool:
 
 
 def _move_along_chains(ground: Balancing) -> None:
-    """Move along chains of brokers, of which each gives one and gets one, where no single move helps."""
+    """Where no single move helps, move along chains of brokers: each one in the middle gives one thing and gets one."""
     counts = ground.counts
     reaches = MoveGraph(lambda thing, source: allowed_targets(ground, thing, source), ground.things)
     steps = Budget(_LONG_STEPS_MAX)
@@ -126,14 +130,14 @@ def _move_along_chains(ground: Balancing) -> None:
         source = max(sources, key=lambda index: (counts[index], -index))
         wanted = sum(1 << index for index in bits(ground.everyone & ~closed) if counts[index] <= counts[source] - 2)
         if not wanted:
-            # All that is left is even.
+            # The brokers that are left are even.
             return
         hops, reached = reaches.find(source, wanted, closed)
         chain = [[hop] for hop in hops]
         if not chain and ground.rule is not None and steps.left > 0:
             chain, reached = _find_long_chain(ground, source, wanted, closed, steps)
         if not chain:
-            # Whatever can be reached from here has at least as much, less one; so nothing that was reached can do better.
+            # Every broker that can be reached from here has at least this count less one, so none of them can improve either.
             closed |= reached
             continue
         has_moved = _follow_links(ground, chain)
@@ -146,16 +150,16 @@ def _move_along_chains(ground: Balancing) -> None:
 
 
 Stop = tuple[int, int, int]
-"""Where a chain is: at a broker, on its way within a topic (-1: none), begun at a broker with this count of the topic.
+"""The state of a chain: at a broker, inside a topic (-1: none), begun at a broker with this count of the topic.
 
-Within a topic a chain may pass brokers of any count; only where it begins and ends do counts change.
+Inside a topic a chain may pass brokers of any count, since only the counts of its first and last broker change.
 """
 
 
 def _find_long_chain(ground: Balancing, source: int, wanted: int, closed: int, steps: Budget) -> tuple[list[list[Hop]], int]:
-    """The shortest chain from a broker to one of `wanted`, its end first, and all brokers reached while looking.
+    """Find the shortest chain from a broker to one of `wanted`; return it with its end first, and all brokers that were reached.
 
-    Shape: a list of links, each of hops within one topic. It takes far longer than looking for chains whose links are single hops.
+    Shape: a list of links, each of hops within one topic. This takes far longer than the search for chains whose links are single hops.
     """
     rule = ground.rule
     assert rule is not None
@@ -193,7 +197,7 @@ def _find_long_chain(ground: Balancing, source: int, wanted: int, closed: int, s
 
 
 def _of_topic(ground: Balancing, by_topic: dict[int, dict[int, list[int]]], here: int, topic: int) -> list[int]:
-    """The things of one topic on a broker; the things of a broker are sorted by topic once."""
+    """The things of one topic on a broker; `by_topic` keeps the sorted things of each broker."""
     assert ground.rule is not None
     found = by_topic.get(here)
     if found is None:
@@ -215,7 +219,7 @@ def _links_to(stop: Stop, came: dict[Stop, tuple[int, Stop]]) -> list[list[Hop]]
 
 
 def _follow_links(ground: Balancing, links: list[list[Hop]]) -> bool:
-    """Take a chain; where one of its links spoils another, which two of one topic can, take none."""
+    """Apply a chain, or nothing if one link makes another impossible, as two links of one topic can."""
     done: list[Hop] = []
     rule = ground.rule
     for link in links:
@@ -232,7 +236,7 @@ def _follow_links(ground: Balancing, links: list[list[Hop]]) -> bool:
 
 
 def apply_hops(options: Callable[[int, int], int], move: Callable[[int, int, int], None], hops: Sequence[Hop]) -> bool:
-    """Take the hops one by one; where one of them forbids another, take none."""
+    """Apply the hops one by one, or none if one makes another impossible."""
     done: list[Hop] = []
     for thing, source, target in hops:
         if not options(thing, source) & 1 << target:
@@ -254,10 +258,10 @@ Hop = tuple[int, int, int]
 
 
 class MoveGraph:
-    """For each broker the brokers that it can give to, with a thing for each.
+    """The brokers to which each broker can give something, with one thing for each: a cache.
 
-    To look for a chain then costs a look at each broker and not at everything that lies there. What is remembered may be out of date
-    after moves: whoever takes a chain checks every hop, and `forget`s what was wrong; where no chain is found all is looked at anew.
+    With it a search examines brokers and not the thousands of things on them. Moves make entries stale. So every hop of a chain is
+    checked when it is applied, and before a search gives up it looks at all brokers anew.
     """
 
     def __init__(self, allowed: Callable[[int, int], int], things: Callable[[int], list[int]]) -> None:
@@ -268,24 +272,24 @@ class MoveGraph:
         self._turn = 0
 
     def has_failed(self) -> None:
-        """A chain could not be taken: another thing may do what one of it could not."""
+        """Note that a chain could not be applied: the next search takes other things for its hops."""
         self._turn += 1
 
     def has_moved(self, *sources: int) -> None:
-        """Something has moved: these rows are wrong, and every other one may be."""
+        """Note that things moved: these rows are wrong, and every other one may be stale."""
         self._looked.clear()
         for source in sources:
             self._rows.pop(source, None)
 
     def find(self, source: int, wanted: int, closed: int) -> tuple[list[Hop], int]:
-        """The shortest chain from a broker to one of `wanted`, its end first, and all that can be reached if there is none."""
+        """Find the shortest chain from a broker to one of `wanted`, its end first, and all brokers that can be reached if there is none."""
         while True:
             chain, seen = self._search(source, wanted, closed)
             stale = [index for index in bits(seen & ~closed) if index not in self._looked]
             if chain or not stale:
                 return chain, seen
             for index in stale:
-                self._look(index)
+                self._find_targets(index)
 
     def _search(self, source: int, wanted: int, closed: int) -> tuple[list[Hop], int]:
         seen = closed | 1 << source
@@ -293,7 +297,7 @@ class MoveGraph:
         queue = deque([source])
         while queue:
             here = queue.popleft()
-            reached, _ = self._rows.get(here) or self._look(here)
+            reached, _ = self._rows.get(here) or self._find_targets(here)
             new = reached & ~seen
             seen |= new
             for index in bits(new):
@@ -311,7 +315,7 @@ class MoveGraph:
             index = source
         return hops
 
-    def _look(self, source: int) -> tuple[int, dict[int, int]]:
+    def _find_targets(self, source: int) -> tuple[int, dict[int, int]]:
         reached = 0
         by: dict[int, int] = {}
         things = self._things(source)

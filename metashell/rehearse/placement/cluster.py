@@ -11,13 +11,13 @@ from metashell.metadata.image import MetadataImage
 
 
 class PlacementError(MetashellError):
-    """No plan can do what was asked; the text names the partition or broker."""
+    """No plan can meet the request; the text names the partition or broker."""
 
 
 class Broker(NamedTuple):
-    """A broker: `takes` says that it may get replicas, `is_left` that all its replicas have to go.
+    """A broker: `takes` says that it may get replicas, `is_left` that all its replicas must leave it.
 
-    One that neither takes nor is left, such as a broker that is down for a while, keeps what it has.
+    A broker with neither, such as one that is down for a while, keeps its replicas.
     """
 
     id: int
@@ -27,7 +27,7 @@ class Broker(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition as it is: the preferred leader is the first replica. `size` in bytes, 0 if unknown. A fixed one is only counted."""
+    """A partition; the first replica is the preferred leader. `size` is in bytes, 0 if unknown. A fixed one is counted and not changed."""
 
     topic: str
     partition: int
@@ -37,7 +37,7 @@ class Partition(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """The goals of a plan. Racks are respected if every broker that takes replicas names one; `racks` False ignores them."""
+    """The goals of a plan. Racks count if every broker that takes replicas has one; with `racks` False they are ignored."""
 
     topics: bool = True
     replicas: bool = True
@@ -61,11 +61,11 @@ class BrokerState(NamedTuple):
     is_leaving: bool = False
     is_cordoned: bool = False
     disk_trouble: str = ""
-    """Why none of its log directories takes a replica, where that is another reason than cordons."""
+    """Why none of its log directories takes a replica, for a reason other than cordons."""
 
     @property
     def trouble(self) -> str:
-        """Why no replica may be moved there; empty where one may."""
+        """Why no replica may move to it; empty if one may."""
         if self.is_fenced:
             return "is fenced"
         if self.is_leaving:
@@ -74,7 +74,7 @@ class BrokerState(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """A partition; `replicas` has those that are being added and removed too."""
+    """A partition; `replicas` includes those that a reassignment is adding and removing."""
 
     topic: str
     partition: int
@@ -91,7 +91,7 @@ class PartitionState(NamedTuple):
 
     @property
     def goal(self) -> tuple[int, ...]:
-        """The replicas once what is under way is done."""
+        """The replicas after the reassignment under way."""
         return tuple(replica for replica in self.replicas if replica not in self.removing)
 
 
@@ -103,7 +103,7 @@ class Situation(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """Which brokers shall be left, which may take replicas (None: all that can), which topics may be changed (None: all)."""
+    """The wishes of a user: brokers to empty, brokers that may take replicas (None: all that can), topics to change (None: all)."""
 
     off: Collection[int] = ()
     only: Collection[int] | None = None
@@ -111,9 +111,9 @@ class Wishes(NamedTuple):
 
 
 def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, int], int]) -> tuple[Cluster, list[str]]:
-    """The input of `make_plan`, with notes on what the user may not expect.
+    """Make the input of `make_plan`, and notes on what the user may not expect.
 
-    Errors: PlacementError for brokers that are not registered or cannot take replicas, and topics that are not there.
+    Errors: PlacementError for brokers that are not registered or cannot take replicas, and for unknown topics.
     """
     registered = {broker.id: broker for broker in situation.brokers}
     holding = {replica for partition in situation.partitions for replica in partition.replicas}
@@ -133,7 +133,7 @@ def cluster_of(situation: Situation, wishes: Wishes, sizes: Mapping[tuple[str, i
     partitions, moving, unsized = [], 0, 0
     for found in situation.partitions:
         is_fixed = wishes.topics is not None and found.topic not in wishes.topics
-        # What is under way stays under way, except to or from brokers that are to be left.
+        # Reassignments under way continue, except those to or from brokers that are being emptied.
         if found.is_moving and not is_fixed and not left & set(found.goal):
             is_fixed, moving = True, moving + 1
         size = sizes.get((found.topic, found.partition))
@@ -188,7 +188,7 @@ def brokers_of(image: MetadataImage) -> tuple[BrokerState, ...]:
 
 
 def situation_of(image: MetadataImage) -> Situation:
-    """The situation that an image describes."""
+    """Take the situation from an image."""
     partitions = []
     for topic in sorted(image.topics, key=lambda topic: topic.name):
         topic_id = uuid_text(topic.id)

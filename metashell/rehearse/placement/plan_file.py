@@ -1,8 +1,8 @@
-"""Plans as files, how far a plan has been carried out, and sizes of partitions from kafka-log-dirs.
+"""Reads and writes plan files, compares a plan with the cluster, and reads sizes of partitions from kafka-log-dirs.
 
-A plan is the JSON that kafka-reassign-partitions reads and writes. Ours adds to each partition `current_replicas`, the replicas that the
-plan assumed, and the topic's id as `topic_id`; so `apply` sees whether the cluster is still as the plan assumed. Kafka's tool ignores
-keys that it does not know. An error in JSON is shown with line and caret, a wrong value by its place."""
+A plan is the JSON of kafka-reassign-partitions. Ours adds to each partition `current_replicas`, the replicas that the plan assumed, and
+the topic's id as `topic_id`, so that `apply` sees whether the cluster has changed since. Kafka's tool ignores unknown keys. An error in
+JSON is shown with line and caret, a wrong value by its path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from metashell.common.errors import UsageError
-from metashell.common.forms import counted
+from metashell.common.forms import compact_json, counted
 from metashell.rehearse.placement.cluster import PartitionState
 
 _VERSION: Final = 1
@@ -21,7 +21,7 @@ ANY_DIRECTORY: Final = "any"
 
 
 class Assignment(NamedTuple):
-    """Where a partition's replicas shall be, the preferred leader first; `before` is where the plan took them to be, None if not said."""
+    """The planned replicas of a partition, the preferred leader first; `before` are those that the plan assumed, None if not given."""
 
     topic: str
     partition: int
@@ -36,16 +36,16 @@ class Assignment(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The content of a plan file, in its order; each partition once. `directories` counts the replicas for which it names a directory."""
+    """The content of a plan file, in its order, each partition once. `directories` counts the replicas with a named log directory."""
 
     assignments: tuple[Assignment, ...]
     directories: int = 0
 
 
 def read_plan(text: str, source: str) -> Plan:
-    """The plan that a text holds; `source` is what messages call it.
+    """Parse a plan; messages call it `source`.
 
-    Errors: JsonTextError with line and caret for what is no JSON; UsageError that names the entry for what is wrong in it.
+    Errors: JsonTextError with line and caret for text that is no JSON; UsageError with the path of a wrong value.
     """
     value = parse_json(text, source)
     version = member(value, "version", int, "", source=source)
@@ -92,7 +92,7 @@ def _replicas(entry: Any, key: str, place: str, source: str) -> tuple[int, ...]:
 
 
 def _count_directories(entry: dict[str, Any], count: int, place: str, source: str) -> int:
-    """For how many replicas a directory is named: Kafka's own tool writes those that they are in into files for the way back."""
+    """Count the replicas with a named directory: Kafka's own tool writes their present directories into its rollback files."""
     if "log_dirs" not in entry:
         return 0
     directories: list[Any] = member(entry, "log_dirs", list, place, source=source)
@@ -106,14 +106,13 @@ def _count_directories(entry: dict[str, Any], count: int, place: str, source: st
 
 def write_plan(assignments: Iterable[Assignment]) -> str:
     """The text of a plan, a line for each partition."""
-    from metashell.common.forms import compact_json
 
     lines = [compact_json(plan_entry(one)) for one in assignments]
     return '{"version":1,"partitions":[\n' + ",\n".join(lines) + "\n]}\n"
 
 
 def plan_entry(one: Assignment) -> dict[str, object]:
-    """A partition as a plan's file has it."""
+    """A partition as an entry of a plan file."""
     entry: dict[str, object] = {"topic": one.topic, "partition": one.partition, "replicas": list(one.replicas)}
     entry["log_dirs"] = [ANY_DIRECTORY] * len(one.replicas)
     if one.before is not None:
@@ -124,7 +123,7 @@ def plan_entry(one: Assignment) -> dict[str, object]:
 
 
 class Stage(StrEnum):
-    """Where a partition is. `changed`: it is neither where the plan took it to be nor where it should go."""
+    """The progress of a partition. `changed`: it is neither where the plan assumed it to be nor where it should go."""
 
     DONE = "done"
     MOVING = "moving"
@@ -133,7 +132,7 @@ class Stage(StrEnum):
 
 
 class MoveProgress(NamedTuple):
-    """A partition of a plan. `now` is None where it is not there; `why` says what is not as planned."""
+    """A partition of a plan. `now` is None if it does not exist; `why` is the deviation from the plan."""
 
     wanted: Assignment
     stage: Stage
@@ -151,7 +150,7 @@ class MoveProgress(NamedTuple):
 
 
 def compare_plan(assignments: Iterable[Assignment], partitions: Iterable[PartitionState]) -> list[MoveProgress]:
-    """The standing of each partition of a plan, in the plan's order."""
+    """The progress of each partition of a plan, in the plan's order."""
     there = {(found.topic, found.partition): found for found in partitions}
     topics = {topic for topic, _ in there}
     return [_standing(wanted, there, topics) for wanted in assignments]
@@ -167,23 +166,23 @@ def _standing(wanted: Assignment, there: Mapping[tuple[str, int], PartitionState
     if now.is_moving:
         if now.goal == wanted.replicas:
             return MoveProgress(wanted, Stage.MOVING, now)
-        return MoveProgress(wanted, Stage.CHANGED, now, f"it is being moved to {_words(now.goal)}")
+        return MoveProgress(wanted, Stage.CHANGED, now, f"it is being moved to {_replica_list(now.goal)}")
     if now.replicas == wanted.replicas:
         return MoveProgress(wanted, Stage.DONE, now)
-    # In another order after a move was cancelled.
+    # A cancelled move can leave the replicas in another order.
     if wanted.before is not None and set(now.replicas) != set(wanted.before):
         return MoveProgress(
-            wanted, Stage.CHANGED, now, f"it is on {_words(now.replicas)}, the plan took it to be on {_words(wanted.before)}"
+            wanted, Stage.CHANGED, now, f"it is on {_replica_list(now.replicas)}, the plan took it to be on {_replica_list(wanted.before)}"
         )
     return MoveProgress(wanted, Stage.WAITING, now)
 
 
-def _words(replicas: Iterable[int]) -> str:
+def _replica_list(replicas: Iterable[int]) -> str:
     return ",".join(map(str, replicas))
 
 
 def count_stages(standings: Iterable[MoveProgress]) -> dict[Stage, int]:
-    """How many partitions are in each stage."""
+    """The number of partitions in each stage."""
     found = dict.fromkeys(Stage, 0)
     for standing in standings:
         found[standing.stage] += 1
@@ -191,15 +190,15 @@ def count_stages(standings: Iterable[MoveProgress]) -> dict[Stage, int]:
 
 
 _PREFACE: Final = ("Querying brokers", "Received log directory")
-"""How the lines begin that the tool prints before its JSON."""
+"""The beginnings of the lines that the tool prints before its JSON."""
 
 
 def read_sizes(text: str, source: str) -> dict[tuple[str, int], int]:
-    """The bytes of each partition, by topic and number: of its largest replica, since one that is behind has to get there too.
+    """The bytes of each partition, by topic and number: those of its largest replica, which the others still have to reach.
 
-    Replicas that are on their way from one directory to another (`isFuture`) are passed over. Errors: UsageError, as of `read_plan`.
+    Replicas that are moving between directories (`isFuture`) are skipped. Errors: as `read_plan`.
     """
-    # The lines stay, empty: so that places in messages are those of the file.
+    # The lines become empty and are not removed, so that line numbers in messages are those of the file.
     lines = ["" if line.startswith(_PREFACE) else line for line in text.split("\n")]
     value = parse_json("\n".join(lines), source)
     sizes: dict[tuple[str, int], int] = {}
@@ -218,9 +217,9 @@ def read_sizes(text: str, source: str) -> dict[tuple[str, int], int]:
 
 
 def known_sizes(sizes: Mapping[tuple[str, int], int], topics: Container[str], source: str) -> tuple[dict[tuple[str, int], int], str]:
-    """The sizes of topics that are there, and a remark on others, empty if there are none.
+    """The sizes of topics in the cluster, and a remark about other topics, empty if there are none.
 
-    Errors: UsageError where no topic is there: the file is another cluster's.
+    Errors: UsageError if no topic is in the cluster: the file is probably another cluster's.
     """
     named = {topic for topic, _ in sizes}
     unknown = sorted(topic for topic in named if topic not in topics)
@@ -244,13 +243,13 @@ _SHOWN_MAX: Final = 100
 
 
 class JsonTextError(UsageError):
-    """A text that is no JSON: the message begins with file, line and column; `excerpt` is the line, and below it a caret.
+    """A text is no JSON. The message begins with file, line and column; `excerpt` is the line with a caret below it.
 
-    `first_line` is that of the text in its file.
+    `first_line` is the number of the text's first line in its file.
     """
 
     def __init__(self, source: str, text: str, index: int, message: str, first_line: int = 1) -> None:
-        # Where only blanks are left, the last line that has something shows what is missing.
+        # If only blanks are left, the last line with text shows what is missing.
         index = min(index, len(text.rstrip()))
         begin = text.rfind("\n", 0, index) + 1
         column = index - begin
@@ -260,12 +259,12 @@ class JsonTextError(UsageError):
         self.excerpt = (shown.replace("\t", " "), " " * (column - shift) + "^")
 
 
-class _TwiceError(Exception):
-    """A key that an object has twice."""
+class _DuplicateKeyError(Exception):
+    """An object has a key twice."""
 
 
 def parse_json(text: str, source: str, first_line: int = 1) -> Any:
-    """The value of a JSON text, which begins at a line of its source.
+    """Parse a JSON text that begins at a line of its source.
 
     Errors: JsonTextError; UsageError for no text, and for a key that an object has twice.
     """
@@ -275,13 +274,13 @@ def parse_json(text: str, source: str, first_line: int = 1) -> Any:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise JsonTextError(source, text, error.pos, _lowered(error.msg), first_line) from None
-    except _TwiceError as error:
+    except _DuplicateKeyError as error:
         key = str(error)
         raise UsageError(f"{source}: an object has the key {json.dumps(key, ensure_ascii=False)} twice", source) from None
     except RecursionError:
         raise UsageError(f"{source}: nested too deeply", source) from None
     except ValueError as error:
-        # An integer with more digits than Python converts.
+        # Python refuses to convert an integer of so many digits.
         raise UsageError(f"{source}: {error}", source) from None
 
 
@@ -291,7 +290,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = set()
         for key, _ in pairs:
             if key in seen:
-                raise _TwiceError(key)
+                raise _DuplicateKeyError(key)
             seen.add(key)
     return found
 
@@ -301,7 +300,7 @@ def _lowered(text: str) -> str:
 
 
 def member(value: Any, key: str, kind: type, place: str, *, source: str) -> Any:
-    """A field of an object. Errors: UsageError that names its place, for one that is missing or of another kind."""
+    """A field of an object. Errors: UsageError with its path if it is missing or of another type."""
     if not isinstance(value, dict):
         raise UsageError(f"{source}: {place or 'the text'} is not an object", source)
     path = f"{place}.{key}" if place else key

@@ -1,10 +1,13 @@
-"""Computes a plan: replicas first, which cost data, then needless moves are undone, then leaders, which cost nothing.
+"""Computes a plan: first replicas move, which copies data, then needless moves are undone, then leaders change, which copies nothing.
 
-Preferred leaders become even by the order of a partition's replicas: the first is preferred, and reordering copies nothing.
+Preferred leaders become even by reordering replicas: the first replica is the preferred leader.
 
-Undoing a move: a replica goes home, to a broker that had it before; the replica too many there moves on, which costs nothing if it was
-moved anyway, and so on, until the broker that gave the first one has its count again. These are cycles of negative cost in the graph of
-moves, of the common kind: one copy is saved, the others are exchanged. The counts stay as even as they are."""
+Undoing a move: a replica goes home, to a broker that had it before. That broker now has one too many, so another replica moves on, which
+costs nothing if the plan moved it anyway, and so on, until the first broker has its count again. In the graph of moves this is a cycle of
+negative cost: one copy is saved, others are exchanged, and the counts stay the same.
+
+Worked case: the plan moves A from broker 1 to 2 and B from broker 3 to 1. A goes home to 1, and B goes to 2 in its place. The counts stay
+the same, and one copy is saved."""
 
 from __future__ import annotations
 
@@ -20,10 +23,9 @@ ALL_GOALS = Goals()
 
 
 def make_plan(cluster: Cluster, goals: Goals = ALL_GOALS) -> list[tuple[Partition, tuple[int, ...]]]:
-    """Every partition whose replicas change, or their order, with its new replicas; ordered by topic and number.
+    """Plan the new replicas of every partition whose replicas or their order change; ordered by topic and number.
 
-    Replicas leave the brokers that are left, every partition gets its racks, then each topic's replicas become even, then all replicas as
-    far as topics stay even, then leaders in the same way. Errors: PlacementError where a partition finds too few brokers.
+    The steps are those of the rules in `placement`. Errors: PlacementError if too few brokers may take a partition.
     """
     # The steps come in the order of the rules, and none may spoil an earlier one: `working.options` only gives brokers that keep a
     # partition's racks, and the step over all topics exchanges counts within a topic (`TopicRule`). One goal with weights for all rules
@@ -47,7 +49,7 @@ def make_plan(cluster: Cluster, goals: Goals = ALL_GOALS) -> list[tuple[Partitio
 
 
 def _leave(working: Working) -> None:
-    """Every replica on a broker that is left goes to the broker with the fewest of its topic, then of all."""
+    """Move every replica on a broker that is being emptied to the broker with the fewest of its topic, then of all."""
     for members in working.topics:
         if not any(working.masks[number] & working.left for number in members):
             continue
@@ -74,20 +76,20 @@ def _too_few(working: Working, number: int) -> PlacementError:
 
 
 def _mend_racks(working: Working) -> None:
-    """A partition in fewer racks than it could be gives one of two replicas in a rack to another rack."""
+    """If a partition spans fewer racks than it could, move one of two replicas in the same rack to another rack."""
     racks = working.racks
     if not racks.is_kept:
         return
     for number, replicas in enumerate(working.replicas):
         while racks.spanned(replicas) < racks.needed(len(replicas)):
-            # The last of two first: the preferred leader stays.
+            # Try the last replica first, so that the preferred leader stays.
             for source in reversed(replicas):
                 mates = working.masks[number] & racks.mates[source]
                 if mates.bit_count() > 1 and working.takers >> source & 1 and (targets := working.options(number, source)):
                     working.move(number, source, lightest(targets, working.counts, working.sizes))
                     break
             else:
-                # No replica that shares a rack may move, or no broker of another rack may take one.
+                # Here no replica that shares a rack may move, or no broker of another rack may take it.
                 break
 
 
@@ -134,7 +136,7 @@ def _even_all_replicas(working: Working, *, keeps_topics: bool) -> None:
     balance_counts(ground)
 
     def may_end(source: int, target: int) -> bool:
-        # A chain may end at a broker with one less: the two exchange their counts, so the counts as a whole stay as even as they were.
+        # A chain may end at a broker with one less: the two swap their counts, so the counts as a whole stay as even as they were.
         return source == target or counts[target] == counts[source] - 1
 
     undo_needless_moves(
@@ -143,7 +145,7 @@ def _even_all_replicas(working: Working, *, keeps_topics: bool) -> None:
 
 
 def even_leaders(working: Working, *, keeps_topics: bool) -> None:
-    """Choose each partition's preferred leader among its replicas: even within each topic first, then over all."""
+    """Choose each partition's preferred leader among its replicas: even within each topic first, then over all topics."""
     totals = list(working.fixed_leaders)
     for number in range(len(working.partitions)):
         totals[_settle(working, number)] += 1
@@ -154,9 +156,9 @@ def even_leaders(working: Working, *, keeps_topics: bool) -> None:
 
 
 def _settle(working: Working, number: int) -> int:
-    """Put a broker first that may lead: the present first one if it stays, else the first that stays, else any. The index of it."""
+    """Put a broker first that may lead: the present first one if it stays, else the first that stays, else any; return its index."""
     replicas = working.replicas[number]
-    # A replica that has to be copied first cannot lead at once, so one that stays is preferred to it.
+    # Prefer a replica that stays: one that must be copied cannot lead at once.
     stays = working.origins[number] & working.takers
     for allowed in (stays, working.takers, -1):
         for place in replicas:
@@ -167,9 +169,9 @@ def _settle(working: Working, number: int) -> int:
 
 
 def _put_first(replicas: list[int], place: int) -> None:
-    """The new leader changes places with the old one; the others stay where they are.
+    """Swap the new leader with the old one; the other replicas keep their places.
 
-    The order also says who leads next when a leader fails, so it is disturbed as little as possible.
+    The order also decides who leads next if a leader fails, so it changes as little as possible.
     """
     index = replicas.index(place)
     replicas[0], replicas[index] = replicas[index], replicas[0]
@@ -227,11 +229,11 @@ def _even_all_leaders(working: Working, totals: list[int], *, keeps_topics: bool
 
 
 STEPS_MAX = 400_000
-"""How many moves are looked at, in topics and then in all; it bounds the time, and only the largest clusters need so many."""
+"""The most moves that are examined, within topics and then over all. It bounds the time; only the largest clusters reach it."""
 
 
 class Exchange(NamedTuple):
-    """Where things may go (`options`), what it does (`move`), and whether a chain that starts at one broker may end at another."""
+    """The moves that may undo others: `options` of a thing, `move`, and whether a chain from one broker may end at another."""
 
     options: Callable[[int, int], int]
     move: Callable[[int, int, int], None]
@@ -239,7 +241,7 @@ class Exchange(NamedTuple):
 
 
 def undo_needless_moves(working: Working, members: Iterable[int], exchange: Exchange, budget: Budget) -> None:
-    """Take back what can be, among the partitions `members`."""
+    """Undo needless moves of the partitions `members`."""
     origins, masks, takers = working.origins, working.masks, working.takers
     away: dict[int, dict[int, None]] = {place: {} for place in bits(takers)}
     todo = []
@@ -266,7 +268,7 @@ def undo_needless_moves(working: Working, members: Iterable[int], exchange: Exch
 
 
 def _chain(exchange: Exchange, away: dict[int, dict[int, None]], first: int, source: int, home: int, budget: Budget) -> list[Hop] | None:
-    """The hops that bring a replica home from `source`, with those that make up for it."""
+    """The hops that bring a replica home from `source`, and those that restore the counts."""
     seen = 1 << home
     came: dict[int, Hop] = {}
     queue = deque([home])
@@ -291,7 +293,7 @@ def _chain(exchange: Exchange, away: dict[int, dict[int, None]], first: int, sou
 
 
 def _hops_to(index: int, came: dict[int, Hop]) -> list[Hop]:
-    """The chain that a search came along, its end first."""
+    """The chain that a search followed, its end first."""
     hops = []
     while index in came:
         hops.append(came[index])

@@ -1,7 +1,7 @@
-"""A plan while it is computed: replicas as indexes of brokers, with counts that every move keeps up to date, and its measures.
+"""A plan while it is computed, with counts that every move keeps up to date, and the measures of a placement.
 
-Sets of brokers are integers: bit n stands for the broker with index n, since a plan computes unions of them by the million. `measure`
-defines in one place the figures that a plan states and is compared by."""
+Sets of brokers are integers, in which bit n stands for the broker with index n: a plan computes millions of unions, and frozensets would
+take far longer. `measure` defines the figures that describe a plan and compare it with others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Working:
         self.partitions: list[Partition] = []
         self.replicas: list[list[int]] = []
         self.masks: list[int] = []
-        self._add(cluster.partitions)
+        self._count_partitions(cluster.partitions)
         self.origins = list(self.masks)
         self.topics = self._by_topic()
         self.topic_of = [0] * len(self.partitions)
@@ -41,9 +41,9 @@ class Working:
             for number in members:
                 self.topic_of[number] = topic
 
-    def _add(self, partitions: Sequence[Partition]) -> None:
+    def _count_partitions(self, partitions: Sequence[Partition]) -> None:
         index, counts, sizes = self.index, self.counts, self.sizes
-        # In this order, so that plans do not depend on the one they come in.
+        # Sorted, so that the plan does not depend on the order of the input.
         for partition in sorted(partitions):
             try:
                 places = [index[broker] for broker in partition.replicas]
@@ -66,11 +66,11 @@ class Working:
         return list(topics.values())
 
     def options(self, number: int, source: int) -> int:
-        """The brokers that may take over the replica of a partition on `source`."""
+        """The set of brokers that may take the replica of a partition on `source`."""
         return self.racks.options(self.replicas[number], self.masks[number], source)
 
     def move(self, number: int, source: int, target: int) -> None:
-        """The replica of a partition on `source` goes to `target`, into the same place of the order."""
+        """Move the replica of a partition on `source` to `target`, at the same place of the order."""
         replicas = self.replicas[number]
         replicas[replicas.index(source)] = target
         self.masks[number] ^= 1 << source | 1 << target
@@ -81,8 +81,7 @@ class Working:
         self.sizes[target] += size
 
     def cheapest_first(self, members: list[int], source: int) -> list[int]:
-        """Partitions with a replica on `source`: first those that this plan brought there, which may move on at no cost, then small
-        ones."""
+        """Partitions with a replica on `source`: first those that this plan moved there, which can move on at no cost, then by size."""
         bit, origins, partitions = 1 << source, self.origins, self.partitions
         members.sort(key=lambda number: (origins[number] & bit != 0, partitions[number].size))
         return members
@@ -117,7 +116,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def lightest(mask: int, first: Sequence[int], second: Sequence[int]) -> int:
-    """The index in a set that is not empty with the least `first`, and among these the least `second`."""
+    """The index with the least `first`, then the least `second`, in a set that is not empty."""
     low = mask & -mask
     best = low.bit_length() - 1
     mask ^= low
@@ -131,10 +130,10 @@ def lightest(mask: int, first: Sequence[int], second: Sequence[int]) -> int:
 
 
 class Levels:
-    """How many of something each broker has, as sets of brokers with the same count.
+    """The count of something on each broker, kept as sets of brokers with the same count.
 
-    There are few different counts once a topic is even, and most topics are small: a list with an entry for each broker and topic would be
-    the largest thing in memory.
+    Why not a list? With an entry for each broker and topic, lists would be the largest thing in memory. Most topics are small, and an even
+    topic has few different counts.
     """
 
     __slots__ = ("masks",)
@@ -161,7 +160,7 @@ class Levels:
         return self.masks.get(count, 0)
 
     def shift(self, source: int, target: int) -> None:
-        """One goes from a broker to another."""
+        """Count one that goes from a broker to another."""
         self._change(source, -1)
         self._change(target, 1)
 
@@ -176,9 +175,9 @@ class Levels:
 
 
 class Racks:
-    """The rule of racks, as Kafka's own placement keeps it: a partition's replicas lie in as many racks as possible.
+    """The rule of Kafka's own placement: a partition's replicas span as many racks as possible.
 
-    Beyond that, two in one rack are as good as two in another. Without racks every broker is as good as any other.
+    Beyond that, two replicas in one rack are as good as two in another. Without racks all brokers are equal.
     """
 
     def __init__(self, brokers: Sequence[Broker], takers: int, *, is_wanted: bool) -> None:
@@ -189,19 +188,19 @@ class Racks:
         mates: dict[str | None, int] = {}
         for index, broker in enumerate(brokers):
             mates[broker.rack] = mates.get(broker.rack, 0) | 1 << index
-        # A broker without a rack counts as one for itself; only brokers that take nothing can be without.
+        # A broker without a rack counts as a rack of its own; only brokers that take no replicas can lack one here.
         self.mates = [1 << index if broker.rack is None else mates[broker.rack] for index, broker in enumerate(brokers)]
 
     def needed(self, replica_count: int) -> int:
-        """How many racks a partition with so many replicas should be in."""
+        """The number of racks that a partition with so many replicas should span."""
         return min(replica_count, self.count)
 
     def spanned(self, replicas: Sequence[int]) -> int:
-        """How many racks the replicas are in; 1 where racks do not matter."""
+        """The number of racks that the replicas span; 1 if racks are ignored."""
         return len({self.mates[replica] for replica in replicas}) if self.is_kept else 1
 
     def options(self, replicas: Sequence[int], mask: int, source: int) -> int:
-        """The brokers that may take the replica on `source` over: the partition is in as many racks after that as it has to be."""
+        """The set of brokers that may take the replica on `source` so that the partition still spans the racks that it should."""
         if not self.is_kept:
             return self._takers & ~mask
         mates = self.mates
@@ -220,11 +219,11 @@ class Racks:
 
 
 class Measures(NamedTuple):
-    """How a placement looks, and what it costs to get there. Less is better, in each of them.
+    """Figures of a placement and of the moves to reach it. Less is better in each of them.
 
     Spreads are greatest minus least count of a broker, over the brokers that take replicas; those of topics are that of the worst topic.
-    Leaders are preferred ones, the first replicas. `racks_missing` counts, over all partitions, the racks that each could be in and is not.
-    `left_behind` counts the replicas on brokers that are to be left. Moves count copies that have to be made; a change of order is none.
+    Leaders are preferred leaders, the first replicas. `racks_missing` sums, over all partitions, the racks that each could span and does
+    not. `left_behind` counts the replicas on brokers that should be emptied. Moves are copies; a change of order is none.
     """
 
     replica_spread: int
@@ -241,7 +240,7 @@ Placement = Mapping[tuple[str, int], Sequence[int]]
 
 
 def measure(cluster: Cluster, goals: Goals, placement: Placement) -> Measures:
-    """The measures of the cluster once `placement` has replaced the replicas of the partitions that it names."""
+    """Measure the cluster with the replicas that `placement` gives to the partitions it names."""
     before = Working(cluster, goals)
     partitions = tuple(
         partition._replace(replicas=tuple(placement.get((partition.topic, partition.partition), partition.replicas)))
@@ -288,7 +287,7 @@ def as_placement(planned: Sequence[tuple[Partition, tuple[int, ...]]]) -> Placem
 
 
 class Load(NamedTuple):
-    """A broker: replicas and preferred leaders before and after, replicas and bytes that it receives, bytes that it sends as a leader."""
+    """A broker's replicas and preferred leaders before and after, the replicas and bytes it receives, the bytes it sends as a leader."""
 
     broker: int
     rack: str | None
@@ -302,7 +301,7 @@ class Load(NamedTuple):
 
 
 def plan_loads(cluster: Cluster, placement: Placement) -> list[Load]:
-    """The loads of all brokers, ordered by id. New replicas are copied from the leader, taken to be the preferred one of before."""
+    """The loads of all brokers, ordered by id. New replicas are assumed to be copied from the preferred leader of before."""
     found = {broker.id: Load(broker.id, broker.rack)._asdict() for broker in sorted(cluster.brokers)}
     for partition in cluster.partitions:
         before = partition.replicas
@@ -322,5 +321,5 @@ def plan_loads(cluster: Cluster, placement: Placement) -> list[Load]:
 
 
 def seconds_at(rate: int, carried: list[Load]) -> int:
-    """The seconds that the copies take at least, if no broker sends or receives more than `rate` bytes a second."""
+    """The least time of the copies in seconds, if no broker sends or receives more than `rate` bytes a second."""
     return max((-(-max(one.bytes_in, one.bytes_out) // rate) for one in carried), default=0)

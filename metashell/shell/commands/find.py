@@ -12,7 +12,7 @@ from metashell.common.values import uuid_text
 from metashell.metadata.nodes import Directory, Leaf
 from metashell.shell.commands import NODE_PATH, OUTPUT, WHERE, make_command
 from metashell.shell.conditions import EVERYTHING, OPERATOR_OPTIONS, Conditions, leaves, mapped, read_words
-from metashell.shell.listing import PartitionTexts, joined, json_texts
+from metashell.shell.listing import PartitionTexts, joined, json_texts, painted_line, roles_of
 from metashell.shell.node_fields import Subject
 from metashell.shell.output import kafka_leaf_text, leaf_object, node_object, write_answer, write_leaf, write_objects
 from metashell.shell.paths import DEEP, HERE, Match, child_path, descend, entering, kafka_find, listed_children
@@ -199,8 +199,6 @@ def _write_text(ctx: Context, directory: Node, indent: int, texts: PartitionText
 def _line(ctx: Context, name: str, leaf: Leaf) -> str:
     value = leaf.value(ctx.redact)
     if isinstance(value, dict) and ctx.display.color:
-        from metashell.shell.listing import painted_line, roles_of
-
         return painted_line(ctx, name, value, roles_of(ctx, leaf))
     return _plain_line(name, value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -211,7 +212,6 @@ _VARYING: Final = ("partitionId", "topicId", "leaderEpoch", "partitionEpoch")
 
 def compile_search(text: str, *, is_extended: bool, ignores_case: bool) -> re.Pattern[str]:
     """The pattern of an expression. Errors: CaretError."""
-    import warnings
 
     pieces, places = ([text], [0]) if is_extended else _basic(text)
     source = "".join(pieces)

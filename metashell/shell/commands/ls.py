@@ -12,7 +12,7 @@ from metashell.common.options import Argument, Option
 from metashell.common.terminal import DIRECTORY
 from metashell.metadata.nodes import Directory
 from metashell.shell.commands import LISTED_FIELD, NODE_PATH, WHERES, make_command
-from metashell.shell.listing import column_lines, column_widths
+from metashell.shell.listing import PartitionTexts, column_lines, column_widths, joined, json_texts, painted_fields, roles_of
 from metashell.shell.output import listed_field, node_object, summarize, summary_text, unknown_field, value_text, write_objects
 from metashell.shell.paths import HERE, ROOT, child_path, descend, entering
 
@@ -125,7 +125,6 @@ def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Matc
     texts = None
     if args.long and not (args.sort or args.reverse or args.choice):
         # A start pays for what it imports, and most lists have no partitions.
-        from metashell.shell.listing import PartitionTexts
 
         texts = PartitionTexts(ctx, lambda path, leaf: _details(ctx, leaf))
     for match in directories:
@@ -194,8 +193,6 @@ def _rows(ctx: Context, nodes: Iterable[Node]) -> Iterator[Row]:
 def _details(ctx: Context, node: Node) -> str:
     fields = summarize(ctx, node)
     if ctx.display.color:
-        from metashell.shell.listing import painted_fields, roles_of
-
         roles = roles_of(ctx, node)
         if roles:
             return painted_fields(ctx, {name: value_text(value) for name, value in fields.items()}, roles)
@@ -218,7 +215,6 @@ def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None
 
 def _write_partitions(ctx: Context, ids: Sequence[int], details: Iterator[str], topic: TopicNode) -> None:
     """The same for all that a topic holds, where there are neither colours nor a terminal's width."""
-    from metashell.shell.listing import joined
 
     width = max(map(len, (*map(str, ids), *topic.fact_values())))
     line = f"{'partition':<{_TYPE_WIDTH}}  %-{width}s  %s"
@@ -252,8 +248,6 @@ def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
 def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Iterator[Object | str]:
     texts = None
     if ctx.output in JSON_FORMS and not (args.sort or args.reverse or args.choice):
-        from metashell.shell.listing import joined, json_texts
-
         texts = json_texts(ctx, lambda path, leaf: _entry(ctx, path, leaf, args))
     for match in ctx.resolve(targets, as_starts=args.recursive):
         if args.directory or not isinstance(match.node, Directory):

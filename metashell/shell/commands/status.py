@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.codec.releases import metadata_version_name
 from metashell.common.forms import aligned, counted, write_rows
 from metashell.common.terminal import BAD, UNUSUAL
 from metashell.common.values import moment_text
@@ -127,7 +128,6 @@ def _nobody() -> None:
 
 
 def _metadata_version(image: MetadataImage) -> str | None:
-    from metashell.codec.releases import metadata_version_name
 
     level = image.features.metadata_version
     return None if level is None else metadata_version_name(level)

@@ -1,4 +1,7 @@
-"""The prompt of `metashell sql`: when a statement is complete, and its completion. Imported only for a prompt: prompt_toolkit takes 80 ms."""
+"""The prompt of `metashell sql`: when a statement is complete, and its completion.
+
+Imported only for a prompt: prompt_toolkit takes 80 ms.
+"""
 
 from __future__ import annotations
 

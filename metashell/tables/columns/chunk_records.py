@@ -28,8 +28,8 @@ from metashell.codec.record_text import FramedTexts, RecordText, control_text
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.common.terminal import writable
+from metashell.common.uris import shown_uri
 from metashell.disk.names import REMOTE_LOG
-from metashell.disk.uris import shown_uri
 from metashell.tables.columns.record_walk import NULL, Rows
 from metashell.tables.columns.vectors import Array, Buffer, Headers, Ints, Mask, offsets_of, range_positions
 from metashell.tables.splits import Piece
@@ -68,12 +68,14 @@ def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | N
     ]
 
 
+# ---- the text of records
+
 _NO_VERSION = 1 << 20
 Texts = FramedTexts | CoordinatorTexts
 
 
 def texts_of_log(log: str, *, show_secrets: bool) -> Texts:
-    """What writes the text of a log's records."""
+    """Return what writes the text of a log's records."""
     return (CoordinatorTexts if log in COORDINATOR_LOGS else FramedTexts)(log, show_secrets=show_secrets)
 
 
@@ -88,7 +90,7 @@ class _Columns:
     names: dict[str, int] = field(default_factory=dict)
 
     def put_all(self, rows: Ints, name: str, version: int, fault: str | None) -> None:
-        """What the records of one type and version share."""
+        """Return what the records of one type and version share."""
         self.codes[rows] = self._code(name)
         self.versions[rows] = version
         if fault is not None:
@@ -190,6 +192,8 @@ def _put_one(columns: _Columns, row: int, texts: Texts, key: bytes | None, value
         columns.put(row, framed, None if value is None else framed.data)
 
 
+# ---- type, version and body of each record
+
 OTHER = -(1 << 20)
 """The type of a row whose type is missing or not known."""
 _USUAL_MASK = 0x8080FF
@@ -197,7 +201,7 @@ _USUAL_MASK = 0x8080FF
 
 
 OddRow = tuple[int, str, bool]
-"""A row, what is odd about it, and whether that is serious: that a newer release wrote it is not."""
+"""A row, the finding about it, and whether it is serious: a row of a newer release is not."""
 
 
 @dataclass(slots=True)
@@ -301,6 +305,8 @@ def coordinator_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
                 types[row] = OTHER
     return typed
 
+
+# ---- columns that all rows of a file share
 
 _FILE = "file"
 SAME_IN_A_FILE = ("cluster_id", _FILE)

@@ -23,7 +23,7 @@ from metashell.tables.columns.record_walk import NULL, Area, RecordFault, Rows, 
 from metashell.tables.columns.vectors import Buffer, Headers
 
 WINDOW_BYTES = 2 << 20
-"""How much of a file is decoded at once: some 15 000 partition records. The columns of twice as many leave the processor's cache."""
+"""Bytes of a file decoded at once: some 15 000 partition records. The columns of twice as many leave the processor's cache."""
 EXPANDED_BYTES = 16 << 20
 """A chunk ends when its compressed batches have expanded to so much; one batch expands to at most 128 MiB."""
 
@@ -173,7 +173,7 @@ def _fill(chunk: Chunk, window: bytes, max_decompressed: int) -> int:
 
 
 def add_plain(chunk: Chunk, data: bytes) -> bool:
-    """Add the batches of a whole small file; False, and the chunk is of no use, where they are not plain and good up to its end."""
+    """Add the batches of a whole small file; False, with a useless chunk, unless all of them are plain and good."""
     start = chunk.add_piece(data)
     found: list[int] = []
     if not data or _hop(found, data, 0) != len(data):
@@ -202,8 +202,11 @@ def _hop(header_at: list[int], window: bytes, at: int) -> int:
     return at
 
 
+# ---- order of the batches of a metadata log
+
+
 class HeaderOrder:
-    """Watches the order of the batches of one file, chunk after chunk.
+    """Checks the order of the batches of one file, chunk after chunk.
 
     `begins_by` is the offset at or before which the first batch has to start, None where nothing is known of it.
     """
@@ -225,7 +228,7 @@ class HeaderOrder:
         if not len(headers):
             return []
         base, epoch = headers.base_offset, headers.leader_epoch
-        # What wraps around here is no less out of order; the words for it are made with Python's numbers.
+        # Numbers that wrap around here are out of order too; the message is made with Python's numbers.
         odd = (base[1:] != headers.last_offset[:-1] + 1) | (epoch[1:] < epoch[:-1])
         faults = [] if (reason := self._first(int(base[0]), int(epoch[0]))) is None else [_fault_of(headers, 0, reason)]
         for number in (np.flatnonzero(odd) + 1).tolist():
@@ -268,6 +271,8 @@ def _fault_of(headers: Headers, number: int, reason: str) -> Fault:
 def _fault(offset: int, position: int, size: int, reason: str, head: bytes, data: bytes) -> Fault:
     return Fault(kind="bad-order", offset=offset, position=position, size=size, reason=reason, harmless=shown_head(head), data=data)
 
+
+# ---- faults
 
 UNKNOWN_RECORD: Final = "unknown-record"
 """The kind of a fault that a newer release explains."""

@@ -26,7 +26,7 @@ _ONE_BYTE_MAX = 127
 
 @dataclass(slots=True)
 class Decoded:
-    """What was read: cells by attribute, and which rows were not understood (None if all were)."""
+    """The decoded cells by attribute, and which rows were not understood (None if all were)."""
 
     cells: dict[str, Cells]
     odd: Mask | None
@@ -98,7 +98,7 @@ class _Reading:
         return Decoded(self.cells, self.odd if self.odd.any() else None)
 
     def _advance_max(self, field: FieldSchema) -> int:
-        """How far a field can move a row's place."""
+        """The most bytes by which a field can move a row's place."""
         if is_fixed(field):
             return WIDTHS[field.type]
         if not is_compact(field, self.reader.schema, self.reader.version):
@@ -198,6 +198,8 @@ class _Reading:
             except UnicodeDecodeError:
                 self.odd[row] = True
 
+
+# ---- cells
 
 _BLOCK_MAX = 12
 
@@ -324,11 +326,13 @@ def fixed_array(kind: str, values: Array) -> pa.Array:
     return pa.Array.from_buffers(ARROW_TYPES[kind], count, [None, pa.py_buffer(np.ascontiguousarray(values))], 0)
 
 
+# ---- columns from Python objects
+
 Convert = Callable[[Any], Any]
 
 
 def converter(field: FieldSchema, schema: MessageSchema) -> Convert:
-    """What makes a field's value into what pyarrow takes: structs become tuples, tuples of them lists."""
+    """Return a function that makes a field's value what pyarrow takes: structs become tuples, tuples of them lists."""
     if not field.is_struct:
         return (lambda value: None if value is None else list(value)) if field.is_array else _same
     element = _struct_converter(field, schema)

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import LogCorruptError, PathError, UsageError
+from metashell.common.uris import shown_uri
 from metashell.disk.directory import content_of
 from metashell.disk.files import OpenFile
 from metashell.disk.names import DATA, METADATA
 from metashell.disk.segment import BatchFault, Tail, empty_tail, may_lack_batches, order_fault, read_batches
-from metashell.disk.uris import shown_uri
 from metashell.tables.batch_chain import resync, wanted_parts
 from metashell.tables.columns.chunk_records import Place, Places
 from metashell.tables.columns.chunks import (
@@ -163,7 +163,7 @@ def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -
 
 
 def _wanted_rows(headers: Headers, rows: Rows, only: Bounds) -> Mask:
-    """Which rows lie within the bounds."""
+    """Return a mask of the rows within the bounds."""
     found = np.ones(len(rows), np.bool_)
     for (least, most), column in (
         (only.offset, rows.offset),
@@ -223,8 +223,10 @@ def _may_be_empty(piece: Piece) -> bool:
     return piece.may_end_early or may_lack_batches(piece.log)
 
 
+# ---- many small files as one chunk
+
 JOINT_BYTES: Final = 4 << 20
-"""How much is decoded at once. Each group of files pays for every type of record that it has."""
+"""The number of bytes decoded at once. Each group of files pays for every type of record that it has."""
 SMALL_MAX: Final = JOINT_BYTES // 8
 """Larger files are decoded alone: what is paid for each is little beside them."""
 FAILURES_MAX: Final = 2

@@ -20,10 +20,11 @@ from metashell.codec.batches import CODEC_MASK
 from metashell.codec.metadata_records import unknown_tags
 from metashell.codec.primitives import CODEC_NAMES
 from metashell.codec.record_text import control_text
-from metashell.codec.redaction import REDACTED, is_sensitive_config, secrets_of, shown_bytes
+from metashell.codec.redaction import is_sensitive_config, secrets_of, shown_bytes
 from metashell.codec.registry import MessageType
 from metashell.common.errors import DecodeError
 from metashell.common.runtime import PausedCollector
+from metashell.common.values import REDACTED
 from metashell.tables.columns.chunk_records import ChunkRecords, OddRow, Place, Texts, envelope_arrays, spread, text_columns, texts_of_log
 from metashell.tables.columns.chunks import UNKNOWN_RECORD, Fault
 from metashell.tables.columns.column_reader import ColumnReader, column_of_objects
@@ -98,7 +99,7 @@ class RecordTables:
         return found, faults
 
     def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[OddRow]]:
-        """The rows of a group that decode, in order; and what is odd about these and the others."""
+        """The rows of a group that decode, in order, and the findings about these and the others."""
         odd, arrays = self._by_columns(group)
         usual = group.chosen if odd is None else group.chosen[~odd]
         parts = [group.batch(usual, arrays, self.options.fields)] if len(usual) else []
@@ -206,11 +207,13 @@ def _fault(records: ChunkRecords, row: int, reason: str, is_serious: bool) -> Fa
     )
 
 
+# ---- secrets
+
 _MARK = "metashell.show_secrets"
 
 
 def marked_schema(schema: pa.Schema, *, show_secrets: bool) -> pa.Schema:
-    """A file's schema that says whether secrets were asked for."""
+    """A file's schema that says whether secrets are shown."""
     return schema.with_metadata({_MARK: str(show_secrets).lower()})
 
 
@@ -241,6 +244,8 @@ def _replaced(batch: pa.RecordBatch, name: str, hidden: pa.Array) -> pa.RecordBa
     index = batch.schema.get_field_index(name)
     return batch.set_column(index, batch.schema.field(name), pc.if_else(hidden, word, batch.column(name)))
 
+
+# ---- the tables that every log has
 
 _CODECS = [CODEC_NAMES[codec] if codec < len(CODEC_NAMES) else f"unknown({codec})" for codec in range(CODEC_MASK + 1)]
 
@@ -324,7 +329,7 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
 
 
 def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa.RecordBatch:
-    """One row a fault. Only bytes that can hold no secret are shown, unless secrets are asked for."""
+    """One row for each fault. Only bytes that can hold no secret are shown, unless secrets are wanted."""
     return _batch(
         FAULTS,
         [

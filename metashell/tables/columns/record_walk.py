@@ -1,8 +1,8 @@
-"""Where the records of many batches lie: the headers of all records at once.
+"""Finds the records of many batches: the headers of all records at once.
 
 A record's start follows from the length of the one before it, so a batch can only be walked front to back; but all batches of a chunk are
 walked side by side, one record of each at a time. The rest of the few longest batches is walked one by one. A batch with an unusual
-record goes through codec's careful walk instead, which reports where it is at fault."""
+record goes through codec's careful walk instead, which reports the fault and its place."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ _RECORD_SIZE_MIN = 7
 
 
 def record_starts(buffer: Buffer, start: Ints, end: Ints, count: Ints) -> tuple[Ints, Mask]:
-    """Where the records start that fill areas of the buffer, area after area, and which areas they do fill.
+    """Return where the records start that fill areas of the buffer, area after area, and which areas they do fill.
 
     Shape: `count[i]` records from `start[i]` to `end[i]`. An area that they do not fill, as far as their lengths say, gives no starts.
     """
@@ -290,7 +290,7 @@ def _advance(buffer: Buffer, at: Ints, limit: int) -> None:
 
 
 def _varint_sizes() -> Ints:
-    """How long a record is, with its length, by the two bytes that it starts with, the first one lower: 0 where the length goes on."""
+    """Return the size of a record with its length field, by its first two bytes, the low one first; 0 if the length has more bytes."""
     pair = np.arange(1 << 16)
     low, high = pair & 255, pair >> 8
     return np.where(low < 128, (low >> 1) + 1, np.where(high < 128, ((low & 127 | high << 7) >> 1) + 2, 0))

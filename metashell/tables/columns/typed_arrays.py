@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import compute
 
-from metashell.codec.redaction import REDACTED
-from metashell.common.values import uuid_text
+from metashell.common.values import REDACTED, uuid_text
 from metashell.tables.schemas import UUID_MARK
 
 UUID: Final = pa.uuid()
@@ -69,14 +68,16 @@ def _distinct_texts(fixed: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(characters)], 0)
 
 
+# ---- times
+
 TIME: Final = pa.timestamp("ms", "UTC")
-_DAY_MS: Final = 86_400_000
-EARLIEST_MS: Final = -62_135_596_800_000 + _DAY_MS
+DAY_MS: Final = 86_400_000
+EARLIEST_MS: Final = -62_135_596_800_000 + DAY_MS
 """The second day of year 1: before that year neither Python nor SQL has a date, and readers show times in zones up to a day away."""
-LATEST_MS: Final = 253_402_300_799_999 - _DAY_MS
+LATEST_MS: Final = 253_402_300_799_999 - DAY_MS
 """The last day but one of year 9999."""
 NO_TIME: Final = -1
-"""What Kafka writes where there is no time."""
+"""The number that Kafka writes where there is no time."""
 
 
 def times(numbers: pa.Array, none: int = NO_TIME) -> pa.Array:
@@ -107,6 +108,8 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(data, kind, len(array), kind.itemsize * array.offset)
 
 
+# ---- shapes
+
 TypeOf = Callable[[pa.DataType], pa.DataType]
 """From the type of a leaf to the one that it gets."""
 
@@ -122,7 +125,7 @@ def binary_ids_type(kind: pa.DataType) -> pa.DataType:
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:
-    """What Spark takes: ids as bytes, times in microseconds."""
+    """Return the column as Spark takes it: ids as bytes, times in microseconds."""
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else binary_ids_type(kind)
 
 
@@ -229,6 +232,9 @@ def lists_like(lists: pa.ListArray, counts: npt.NDArray[np.int64], values: pa.Ar
     return pa.Array.from_buffers(lists.type, len(lists), [validity, pa.py_buffer(offsets)], lists.null_count, 0, [values])
 
 
+# ---- lists of keys and values as maps
+
+
 def last_of_each_key(lists: pa.ListArray) -> pa.ListArray:
     """The lists without what a later entry of the same key replaces: DuckDB refuses a map whose key comes twice.
 
@@ -247,6 +253,8 @@ def last_of_each_key(lists: pa.ListArray) -> pa.ListArray:
     counts = np.bincount(parents_of(lists)[chosen], minlength=len(lists))
     return lists_like(lists, counts, entries.take(pa.array(chosen)))
 
+
+# ---- lists of integers by number
 
 DistinctNumbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -275,6 +283,8 @@ def _lists_of(blobs: pa.BinaryArray, kind: pa.DataType) -> pa.ListArray:
     values = pa.Array.from_buffers(kind.value_type, items.size // width, [None, items])
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=kind)
 
+
+# ---- rows as plain values for JSON and CSV
 
 _REDACTED_BYTES = REDACTED.encode()
 _UUID_SIZE = 16

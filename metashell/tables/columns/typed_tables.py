@@ -204,6 +204,8 @@ def _element(table: str, path: str, field: FieldSchema, raw: pa.Field, message: 
     return Same(raw)
 
 
+# ---- the parts that a table is made of
+
 UNKNOWN: Final = "UNKNOWN"
 _TEXT: Final = pa.string()
 _REPEATED: Final = pa.dictionary(pa.int32(), _TEXT)
@@ -362,6 +364,8 @@ class Map:
         entries = pa.StructArray.from_arrays([key, value], fields=[self.type.key_field, self.type.item_field])
         return [with_children(self.type, kept, [entries])]
 
+
+# ---- subscriptions and assignments of classic members
 
 Row = dict[str, Any]
 

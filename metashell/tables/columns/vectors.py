@@ -126,7 +126,7 @@ class Buffer:
 
 
 def zigzag(values: Ints) -> Ints:
-    """What zig-zag coded numbers stand for."""
+    """Decode zig-zag coded numbers."""
     return (values >> 1) ^ -(values & 1)
 
 
@@ -150,6 +150,8 @@ def bitmap(present: Mask) -> Array:
     """Arrow's validity bitmap."""
     return np.packbits(present, bitorder="little")
 
+
+# ---- headers of batches
 
 _FIELDS = (
     ("base_offset", "int64", 0),

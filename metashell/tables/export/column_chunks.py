@@ -101,7 +101,7 @@ def chunks_of(data: memoryview) -> list[Chunk]:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Where a chunk belongs: its path, the type of the column, and whether a query narrows its search by it."""
+    """The place of a chunk: its path, the type of the column, and whether a query narrows its search by it."""
 
     path: str
     type: pa.DataType
@@ -124,7 +124,7 @@ def is_known(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Which rows have values, and how many: their bytes in a page, their number (one a value, or a row without), and the nulls."""
+    """The rows with values, and how many: their bytes in a page, their number (one a value, or a row without), and the nulls."""
 
     data: bytes
     count: int
@@ -315,6 +315,8 @@ def _longs(values: dict[int, int]) -> Struct:
 def _sized(data: bytes) -> bytes:
     return len(data).to_bytes(4, "little") + data
 
+
+# ---- Thrift's compact protocol
 
 TRUE: Final = 1
 FALSE: Final = 2

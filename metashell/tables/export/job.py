@@ -27,6 +27,7 @@ from metashell.common.errors import MetashellError, UsageError
 from metashell.common.runtime import processors
 from metashell.tables.dictionary import table_names
 from metashell.tables.export.plan import (
+    FAULTS,
     MANIFEST,
     WORK_FOLDER,
     Entry,
@@ -177,9 +178,10 @@ def _prepare_worker(store: Store) -> None:
     prepare_worker(is_local=store.is_local)
 
 
+# ---- into a store
+
 JOURNAL: Final = "_metashell/export"
 _SETTINGS: Final = f"{JOURNAL}/settings.json"
-_FAULTS: Final = "faults"
 
 
 def export_to_store(
@@ -208,7 +210,7 @@ def export_to_store(
             run.publish(report)
         except BaseException:
             workers.stop()
-            # The first error is the one to tell; what stays is removed by the next export.
+            # The first error is reported; the next export removes what is left.
             with suppress(MetashellError):
                 run.undo()
             raise
@@ -295,10 +297,10 @@ class _Run:
         return report
 
     def _add_empty(self, rows: dict[str, int], number: int) -> None:
-        """Tables without rows that were asked for, so that their columns can be found."""
+        """Write named tables that have no rows, so that their columns can be found."""
         from metashell.tables.export.split_writer import write_empty
 
-        for table in sorted({_FAULTS, *self.options.named_tables}):
+        for table in sorted({FAULTS, *self.options.named_tables}):
             if not rows.get(table):
                 path = write_empty(self.work, table, self.options)
                 name = part_path("", table, number, self.options.form)
@@ -381,6 +383,9 @@ def _json(data: bytes | None) -> dict[str, Any]:
 
 def _text(value: dict[str, Any]) -> bytes:
     return f"{json.dumps(value, indent=1)}\n".encode()
+
+
+# ---- progress
 
 
 class ProgressBar:

@@ -74,7 +74,7 @@ class ParquetTable:
         self._is_closed = False
         self._where = where if isinstance(where, str) else None
         with self._errors():
-            # What a store says is told by whoever opened it.
+            # The caller that opened the file reports a store's error.
             self._file: IO[bytes] = open(where, "wb") if isinstance(where, str) else where  # noqa: SIM115 - open until close
             self._size = 0
             self._put(MAGIC)
@@ -134,7 +134,7 @@ def _file_of(table: pa.Table | pa.Schema, settings: dict[str, Any], metadata: di
 
 
 class _Layout(NamedTuple):
-    """What the files of a table share: how pyarrow writes them, Parquet's columns of each of ours, and the footer of one without rows."""
+    """Shared by the files of a table: how pyarrow writes them, Parquet's columns of each of ours, and the footer of a file without rows."""
 
     settings: dict[str, Any]
     columns: dict[str, list[Column]]
@@ -158,7 +158,7 @@ def _layout(schema_bytes: bytes) -> _Layout:
 
 
 def parquet_settings(schema: pa.Schema) -> dict[str, Any]:
-    """How pyarrow writes a table: the encodings that pay for columns like ours.
+    """Return how pyarrow writes a table: the encodings that pay for columns like ours.
 
     Statistics are kept of what a query narrows its search by: numbers, names and times of the row itself, not those within lists, nor ids.
     """
@@ -192,14 +192,16 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
+# ---- row groups
+
 RISING: Final = frozenset(("offset", "timestamp", "position", "last_offset", "max_timestamp", "base_timestamp"))
 """Numbers that mostly rise: Parquet stores their differences."""
 LARGE_ROWS = 1000
 """From so many rows on it pays to look at a batch for itself, or to write a dictionary ourselves."""
 _PLACES: Final = 1 << 16
-"""More places than two bytes tell apart need pyarrow's packing."""
+"""More positions than two bytes can number need pyarrow's packing."""
 _SHORT: Final = 1 << 8
-"""So many are told apart by one byte."""
+"""The number of positions that one byte can number."""
 _WIDE: Final = 4
 _VALUES_MAX: Final = 1 << 22
 """More values are pyarrow's too, which makes several pages of them."""
@@ -361,7 +363,7 @@ def _type_of_values(values: pa.ChunkedArray) -> pa.DataType:
 
 
 def _values_of(values: pa.ChunkedArray, cells_of: Callable[[pa.Array], Array]) -> _Values | None:
-    """The values of a column; None where there are none, or too many, or null in a list."""
+    """Return the values of a column; None if there are none, or too many, or null in a list."""
     chunks = [chunk for chunk in values.chunks if len(chunk)]
     is_valid = np.concatenate([np.asarray(chunk.is_valid()) for chunk in chunks]) if values.null_count else None
     offsets = None

@@ -1,9 +1,9 @@
-"""What an export has to do, where its parts lie, and what an earlier export in the same place left.
+"""The plan of an export: its parts, where they lie, and what an earlier export in the same place left.
 
 A manifest lists the splits that an export has written, keyed by the identity and size of their files. While an export runs, its journal
 lies beside the parts in a work folder, one line for each finished split; the last step of an export writes `_manifest.json` beside the
 tables. Both have the same entries, so the next export of the same directory can take over what has not changed. No rows of an earlier
-export are dropped unless that was asked for."""
+export are dropped without a request."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import ENOTDIR
+from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING, Any, Literal
 
 from metashell import __version__
 from metashell.common.errors import UsageError
+from metashell.common.uris import is_uri, shown_uri
 from metashell.disk.inputs import paths_of
 from metashell.disk.outputs import errors_naming
-from metashell.disk.uris import is_uri, shown_uri
 from metashell.tables.dictionary import table_names
 from metashell.tables.read_options import NewerNotes, add_notes
 from metashell.tables.splits import TARGET_BYTES, Piece, Split, iter_splits, logs_of, require_logs
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What to export, where to, and how. `tables` is None for all but `records`; `jobs` 0 for one process a core.
+    """The input, output and form of an export. `tables` is None for all but `records`; `jobs` 0 for one process a core.
 
-    `columns` is the form of the tables: "typed", or "raw" as it was before (`columns/typed`). With `replaces`, what an earlier export
-    wrote to the same place may go.
+    `columns` is the form of the tables: "typed", or "raw" as the bytes hold it (see `columns.typed_tables`). With `replaces`, what an
+    earlier export wrote to the same place may go.
     """
 
     paths: tuple[str, ...]
@@ -51,7 +52,7 @@ class ExportOptions:
     replaces: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """What decides the content of the output, besides the input."""
+        """Return the options that decide the content of the output, besides the input."""
         return {
             "version": __version__,
             "format": self.form,
@@ -63,7 +64,7 @@ class ExportOptions:
 
     @property
     def named_tables(self) -> tuple[str, ...]:
-        """The tables that were asked for by name: they are there even without rows, unless all were."""
+        """The tables that were named: they are written even without rows, unless all were."""
         named = self.tables or ()
         return named if len(named) < len(table_names()) else ()
 
@@ -79,7 +80,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class ExportReport:
-    """What an export did: rows by table, the number of splits, and how many of them an earlier export had done.
+    """The result of an export: rows by table, the number of splits, and how many of them an earlier export had done.
 
     `newer` is what a newer release wrote.
     """
@@ -106,7 +107,7 @@ class ExportReport:
 
 
 def export_splits(options: ExportOptions) -> Iterator[Split]:
-    """What there is to read, each file once even if it is named twice. Errors: UsageError, also after the last: see `require_logs`."""
+    """Yield what there is to read, each file once even if named twice. Errors: UsageError, also after the last: see `require_logs`."""
     seen: set[Split] = set()
     for split in iter_splits(options.paths, options.target_bytes, log=options.log):
         if split not in seen:
@@ -115,10 +116,12 @@ def export_splits(options: ExportOptions) -> Iterator[Split]:
     require_logs(logs_of(seen), options.named_tables, options.paths)
 
 
+# ---- an earlier export in the same place
+
 LAKE = "_metashell/format.json"
-"""What marks a lake (`columns/lake`)."""
+"""The file that marks a lake (`tables.lake`)."""
 _BEGUN = "_metashell/pending"
-"""What marks one whose first export was interrupted."""
+"""The folder that marks a lake whose first export was interrupted."""
 _LISTED_MAX = 3
 
 
@@ -178,6 +181,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_LISTED_MAX]) + more
 
 
+# ---- the manifest
+
 MANIFEST = "_manifest.json"
 WORK_FOLDER = ".metashell-export"
 JOURNAL = "journal.jsonl"
@@ -216,8 +221,6 @@ class Journal:
         """Read what an interrupted export with the same settings left; what one with other settings left is removed."""
         lines = list(_json_lines(self.path))
         if not lines or lines[0] != {"settings": self.settings}:
-            from shutil import rmtree
-
             rmtree(self.folder, ignore_errors=True)
             os.makedirs(self.folder, exist_ok=True)
             self._append({"settings": self.settings})
@@ -265,8 +268,10 @@ def write_manifest(out: str, manifest: dict[str, Any]) -> None:
         os.replace(path + ".part", path)
 
 
+# ---- parts and their final places
+
 WriteEmpty = Callable[[str, str, ExportOptions], str]
-_FAULTS = "faults"
+FAULTS = "faults"
 
 
 def has_parts(folder: str, entry: Entry, form: str) -> bool:
@@ -304,10 +309,8 @@ def publish(
 
     `write_empty` writes a table without rows into the folder of work. It is passed in, since it needs pyarrow.
     """
-    from shutil import rmtree
-
     form, out = options.form, options.out
-    tables = {table for table, count in rows.items() if count} | {_FAULTS, *options.named_tables}
+    tables = {table for table, count in rows.items() if count} | {FAULTS, *options.named_tables}
     earlier_form = old.get("settings", {}).get("format", form)
     manifest = os.path.join(out, MANIFEST)
     if os.path.exists(manifest):
@@ -339,8 +342,6 @@ def _published_part(table: str, entry: Entry, options: ExportOptions) -> str:
 
 
 def _link(source: str, target: str) -> None:
-    from shutil import copyfile
-
     if os.path.exists(target):
         os.unlink(target)
     try:
@@ -372,8 +373,6 @@ def require_folder(path: str) -> bool:
 
 def forget_work(work: str, *, had_folder: bool) -> None:
     """Remove a folder of work, and the one that it lies in if this run made it and nothing else is there."""
-    from shutil import rmtree
-
     rmtree(work, ignore_errors=True)
     if not had_folder:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What one process of an export does: it writes the tables of a split, each to a file."""
+"""The work of one process of an export: it writes the tables of a split, each to a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metashell.tables.columns.reader import read_split
 from metashell.tables.columns.record_tables import marked_schema
 from metashell.tables.columns.typed_arrays import file_batch, file_schema, plain_type, row_values, shaped_batch, shaped_schema
 from metashell.tables.columns.typed_tables import schema_of, typed_table
-from metashell.tables.export.parquet import table_of
+from metashell.tables.export.parquet import ParquetTable, table_of
 from metashell.tables.export.plan import ExportOptions, part_path
 from metashell.tables.read_options import NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, PLACE, commented
@@ -107,6 +107,8 @@ def write_empty(folder: str, table: str, options: ExportOptions) -> str:
     PartFile(path, schema, options.form).finish()
     return path
 
+
+# ---- files of a table
 
 _GROUP_ROWS = 1 << 18
 _GROUP_BYTES = 48 << 20
@@ -219,8 +221,6 @@ class _Csv:
 
 
 def _parquet(path: str, schema: pa.Schema) -> TableWriter:
-    from metashell.tables.export.parquet import ParquetTable
-
     return ParquetTable(path, schema)
 
 

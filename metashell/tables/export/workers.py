@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
+from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metashell.common.errors import MetashellError
-from metashell.disk.uris import is_uri
+from metashell.common.uris import is_uri
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -113,7 +115,7 @@ class Workers:
 
 
 def _has_threads() -> bool:
-    """Whether this process has threads that a fork would lack; where the system does not tell, it is taken to have some."""
+    """Whether this process has threads that a fork would lack; assumed if the system does not tell."""
     try:
         for thread in os.listdir("/proc/self/task"):
             if int(thread) != os.getpid():
@@ -127,8 +129,6 @@ def _has_threads() -> bool:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
-
     unblocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
     try:
         yield
@@ -137,9 +137,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _begin(prepare: Callable[[], object]) -> None:
-    """What each process does first."""
-    from threading import Thread
-
+    """The start of each process."""
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 

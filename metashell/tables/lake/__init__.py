@@ -6,14 +6,14 @@
     _metashell/pending/00000002-ID.json                                a commit that is being made, of parts below its folder of work
 
 Offsets are the identity of what is read, not files: compaction rewrites segments, dumps are copied, logs are rolled. A log is known by its
-cluster, its node and its name (`identity`). The lake's commits say which offsets of it are there (`coverage`, `ledger`), so the plan of an
-append (`plan`) is what is not. The same input a second time, or a copy of it, adds nothing.
+cluster, its node and its name (`input_conflicts`). The lake's commits say which offsets of it are there (`ledger`), so the plan of an
+append (`plan`) is the rest. The same input a second time, or a copy of it, adds nothing.
 
 A commit (`commit`) happens in steps, each of which may be the last before a crash: parts are written below `_metashell/work`, then
 its pending file names every move and every removal and holds the commit itself, then the parts are moved, then the commit gets its number.
-Whoever opens the lake to write goes on where a pending file is, or clears what was left without one. So each record is there once, also
-where a writer to a store slept, lost its lock and wakes: it can do no step then that undoes another's.
+The next writer completes a commit that has a pending file, and removes the parts of one that has none. So each record is there once, even
+if a writer to a store sleeps, loses its lock and wakes: then it can do no step that undoes another's.
 
-`append` is the driver of `metashell export --append`; Spark's driver plans and commits by the same code. `write`, `rewrite` and `days` need
-pyarrow and run in processes of their own, all else needs the base install.
+`append` is the driver of `metashell export --append`; Spark's driver plans and commits by the same code. `write_tasks` needs
+pyarrow and runs in processes of its own; all else needs the base install.
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 from uuid import uuid4
 
@@ -37,6 +39,7 @@ from metashell.tables.lake.layout import (
 )
 from metashell.tables.lake.ledger import LakeState
 from metashell.tables.lake.plan import Plan, Task, plan_append
+from metashell.tables.read_options import ReadOptions
 from metashell.tables.splits import TARGET_BYTES
 from metashell.tables.stores import Held, Store, open_store
 
@@ -321,7 +324,6 @@ def leaving_no_work(store: Store, state: LakeState, commit_id: str, runner: Runn
 def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides: bool = True) -> Job:
     """What the tasks of an append get."""
     from metashell.tables.lake.write_tasks import Job
-    from metashell.tables.read_options import ReadOptions
 
     reading = ReadOptions(
         tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns, fails_with_store=True
@@ -391,15 +393,12 @@ def spool_of(store: Store) -> AbstractContextManager[str]:
     """A folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
     if store.is_local:
         return nullcontext("")
-    from tempfile import TemporaryDirectory
 
     return TemporaryDirectory(prefix=SPOOL)
 
 
 def prepare_append_worker(*, spool: str) -> None:
     """In a process of its own. Its temporary files lie in `spool`, where there is one."""
-    import tempfile
-
     from metashell.tables.export.split_writer import prepare_worker
 
     prepare_worker(is_local=not spool)

@@ -11,8 +11,8 @@ Whoever has the lock next goes on. Work without a pending file is dropped. With 
 there with its size, under one name or the other: then 3 to 6 are done again, each of which may be done twice. If one is not, or the
 commit of that number is another, this commit never was: what has its name is removed. With both, 6 is done again.
 
-A writer that slept may wake after another took its lock over, and do one more step before it looks. Each is harmless then: its parts,
-its pending file and its files have names of their own, and from step 2 on whoever took over does the very same steps with the same bytes."""
+A writer that slept may wake after another took its lock over, and do one more step before it looks. Each step is harmless then: its
+parts, its pending file and its files have names of their own, and from step 2 on the new owner does the same steps with the same bytes."""
 
 from __future__ import annotations
 
@@ -184,6 +184,8 @@ def _drop(store: Store, folder: str) -> None:
     except MetashellError:
         store.remove_below(folder)
 
+
+# ---- commits of written files
 
 Rewriting = Callable[[Sequence[Rewrite], str, str], "Iterable[Written | None]"]
 """Runs tasks that rewrite files of a place, with their work below a folder; gives their results in order."""

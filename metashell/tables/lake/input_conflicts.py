@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import writable
+from metashell.common.uris import folder_of, is_uri, path_below, place_and_query, shown_uri
 from metashell.common.values import uuid_text
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import COMPRESSED_SUFFIXES, METADATA, METADATA_DIRECTORY, PARTITION_METADATA, parse_name
-from metashell.disk.uris import folder_of, is_uri, path_below, place_and_query, shown_uri
 from metashell.tables.input_files import open_input
 from metashell.tables.lake.ledger import Anchor, Coverage, Epochs, LogKey, LogState
 from metashell.tables.lake.remote_probe import anchor_of, batch_at, first_timestamp
@@ -275,6 +275,8 @@ class LakeGaps:
         else:
             self.runs.append((start, end, batch, batch, start))
 
+
+# ---- input that changes while it is read
 
 Batches = tuple[tuple[int, Anchor], ...]
 """Where batches start in a file, and what tells each from others."""

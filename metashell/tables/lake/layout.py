@@ -249,6 +249,8 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
+# ---- names of files and folders
+
 OWN: Final = "_metashell"
 """What no reader of tables looks into: the ledger, and what is being written."""
 FORMAT: Final = f"{OWN}/format.json"
@@ -337,6 +339,8 @@ def is_commit(name: str) -> bool:
     """Whether a file is a commit or a checkpoint, by its name."""
     return _COMMIT.fullmatch(name) is not None
 
+
+# ---- small files
 
 TARGET_SIZE: Final = 128 << 20
 TARGET_SIZE_MAX: Final = 1 << 30

@@ -86,6 +86,8 @@ class Coverage:
         return f"Coverage({list(self)})"
 
 
+# ---- leader epochs
+
 _RUNS_MAX: Final = 1024
 
 
@@ -164,6 +166,8 @@ class Epochs:
     def __repr__(self) -> str:
         return f"Epochs({self._runs})"
 
+
+# ---- commits and the state that they add up to
 
 Json = dict[str, Any]
 _ANCHORS_MAX = 256

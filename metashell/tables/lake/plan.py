@@ -1,14 +1,13 @@
 """The plan of an append: what the given files have that a lake lacks, as splits, and what it will cover then.
 
-Of a segment that was read whole, and does not hold the end of what the lake has, the name says enough: it is not opened. Three
-questions are asked of any other file. Is it as it was when it was read last? Then nothing of it is read. Has it grown since, behind the
-batch that was its last one? Then what is behind that is read. Is it new, and begins where the lake's log ends or after? Then all of it
-is. Otherwise each of its batches is held against the offsets that the lake has (a file that compaction has rewritten, an older dump,
-another roll of the same log).
+A segment that was read whole and does not hold the end of what the lake has is known by its name and not opened. Of any other file
+- nothing is read if it is as it was when it was last read;
+- what follows its last known batch is read if it has grown since;
+- all is read if it is new and begins where the lake's log ends, or later;
+- else each batch is compared with the offsets of the lake: a compacted file, an older dump, other segments of the same log.
 
-The metadata log is never rewritten in place: where a batch is not the one that the lake knows at its offsets, the log was cut and written
-anew, or is another one, and nothing is written. Of a log that is compacted only epochs can tell that.
-"""
+The metadata log is never rewritten in place: if a batch is not the one that the lake knows at its offsets, the log was cut and written
+anew, or is another one, and nothing is written. In a compacted log only epochs show that."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ from functools import partial
 from itertools import pairwise, zip_longest
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import errors_without_credentials, folder_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, LogKind, parse_name
 from metashell.disk.segment import may_lack_batches
-from metashell.disk.uris import errors_without_credentials, folder_of
 from metashell.tables.input_files import input_files, is_read_once, is_remote, open_input
 from metashell.tables.lake.input_conflicts import (
     Batches,
@@ -42,9 +41,7 @@ from metashell.tables.lake.input_conflicts import (
 )
 from metashell.tables.lake.ledger import Anchor, Epochs, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
 from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, batch_at, hop_over_batches, probe_remote_file, visit_batches
-from metashell.tables.splits import TARGET_BYTES, Piece, Split, file_pieces, require_logs
-
-_FILE_COST_BYTES = 64 << 10
+from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split, file_pieces, require_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +280,7 @@ class Planner:
             is_nothing = start == size > 0 or (size == 0 and may_lack_batches(file.log))
             ranges = [] if file.may_end_early or is_nothing else [(start, size)]
             return _Found(ranges=ranges, reached=0 if first is None else first.base)
-        begin = batch_at(opened, start)
-        last = batch_at(opened, walked.position)
+        begin, last = batch_at(opened, start), batch_at(opened, walked.position)
         found = _Found(reached=0, is_proved=start > 0)
         cuts = [start, *walked.cuts, end]
         found.is_guessed = walked.is_guessed
@@ -401,7 +397,7 @@ class Planner:
 
     def _gather(self, piece: Piece, number: int) -> None:
         self._pieces.append((piece, number))
-        self._weight += max(piece.end - piece.start, 0) + _FILE_COST_BYTES
+        self._weight += max(piece.end - piece.start, 0) + FILE_COST_BYTES
         if self._weight >= self._target_bytes:
             self._flush()
 
@@ -438,7 +434,7 @@ class Planner:
         if not is_contradicted:
             return
         assert begins is not None
-        lost = [(start, min(end, begins)) for start, end in _from(covered, good) if start < begins]
+        lost = [(max(start, good), min(end, begins)) for start, end in covered.offsets if end > good and max(start, good) < begins]
         unused = [name for name in covered.checkpoints if checkpoint_end(name) > good]
         if begins > 0 and unused and not any(checkpoint_end(file.checkpoint) >= begins for file in checkpoints):
             lost += [(0, checkpoint_end(unused[0]))]
@@ -463,10 +459,6 @@ def _opened(file: InputFile) -> Iterator[OpenFile]:
         yield CachedFile(opened, size) if is_remote(opened) and size is not None and size <= KEPT_MAX else opened
         if opened.trouble is not None and opened.size() is not None:
             raise PathError(f"{opened.name}: {opened.trouble}", file.path)
-
-
-def _from(covered: LogState, offset: int) -> Iterable[tuple[int, int]]:
-    return ((max(start, offset), end) for start, end in covered.offsets if end > offset)
 
 
 @dataclass(slots=True)

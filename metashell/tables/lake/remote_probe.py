@@ -118,6 +118,8 @@ class CachedFile(Closing):
         self._file.close()
 
 
+# ---- headers of batches
+
 _WINDOW: Final = 1 << 20
 
 Visit = Callable[[int, int, Anchor], None]

@@ -31,8 +31,7 @@ from metashell.tables.lake.layout import (
 )
 from metashell.tables.lake.ledger import Commit, LakeFile, LakeState, LogKey, LogState
 from metashell.tables.stores import Store
-from metashell.tables.stores.locks import FOLDER as LOCKS
-from metashell.tables.stores.locks import find_lock_owner
+from metashell.tables.stores.locks import LOCK_FOLDER, find_lock_owner
 from metashell.tables.stores.store import is_transient, retry
 
 T = TypeVar("T")
@@ -329,5 +328,5 @@ def _beside(moment: _Moment) -> Iterator[Finding]:
         elif name.startswith(f"{WORK}/"):
             if not status.pendings:
                 yield Finding(kind="pending", name=name, message="is being written, or an export left it there", is_fault=False)
-        elif name != FORMAT and not (is_commit(name) or is_pending(name) or name.startswith(f"{LOCKS}/")):
+        elif name != FORMAT and not (is_commit(name) or is_pending(name) or name.startswith(f"{LOCK_FOLDER}/")):
             yield Finding(kind="other", name=name, message="is no file of a lake", is_fault=False)

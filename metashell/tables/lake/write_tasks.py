@@ -21,7 +21,7 @@ from metashell.common import runtime
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
 from metashell.tables.columns.reader import joint_groups, read_split
 from metashell.tables.columns.record_tables import marked_schema
-from metashell.tables.columns.typed_arrays import file_schema, plain_type, shaped_schema
+from metashell.tables.columns.typed_arrays import DAY_MS, file_schema, plain_type, shaped_schema
 from metashell.tables.columns.vectors import Ints
 from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.lake.input_conflicts import changed_input_error, shown_path
@@ -304,6 +304,8 @@ def sync_file(path: str) -> None:
         os.close(descriptor)
 
 
+# ---- tasks that rewrite files
+
 _ROWS = 1 << 17
 
 
@@ -384,9 +386,9 @@ def _merged(schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of the newest file, and those that only older ones have."""
     merged = schemas[-1]
     for schema in reversed(schemas[:-1]):
-        for field in schema:
-            if field.name not in merged.names:
-                merged = merged.append(field)
+        for column in schema:
+            if column.name not in merged.names:
+                merged = merged.append(column)
     return merged
 
 
@@ -394,13 +396,13 @@ def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The rows with all columns of a schema: what they lack is null. The names of files are stored once for each."""
     made = []
     fields = []
-    for field in schema:
-        at = batch.schema.get_field_index(field.name)
-        column = pa.nulls(batch.num_rows, field.type) if at < 0 else batch.column(at)
-        if field.name == "file" and not pa.types.is_dictionary(column.type):
+    for wanted in schema:
+        at = batch.schema.get_field_index(wanted.name)
+        column = pa.nulls(batch.num_rows, wanted.type) if at < 0 else batch.column(at)
+        if wanted.name == "file" and not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         made.append(column)
-        fields.append(field.with_type(column.type))
+        fields.append(wanted.with_type(column.type))
     return pa.RecordBatch.from_arrays(made, schema=pa.schema(fields, schema.metadata))
 
 
@@ -415,7 +417,8 @@ def _without(batch: pa.RecordBatch, left_out: tuple[tuple[str, int], ...]) -> pa
     return batch.filter(pc.invert(goes))
 
 
-_DAY_MS = 86_400_000
+# ---- clusters and days
+
 _NONE = np.iinfo(np.int64).min
 _FIRST, _LAST = date.min.toordinal() - 719_163, date.max.toordinal() - 719_163
 """The days that a calendar has, counted from 1970."""
@@ -471,7 +474,7 @@ def _days(times: pa.Array) -> Ints:
     if pa.types.is_timestamp(times.type):
         times = times.cast(pa.timestamp("ms", times.type.tz), safe=False).cast(pa.int64())
     ms: Ints = times.fill_null(-1).to_numpy(zero_copy_only=False)
-    days: Ints = np.floor_divide(ms, _DAY_MS)
+    days: Ints = np.floor_divide(ms, DAY_MS)
     days[(ms == -1) | (days < _FIRST) | (days > _LAST)] = _NONE
     return days
 

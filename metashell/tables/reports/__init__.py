@@ -1,19 +1,19 @@
-"""Questions that operators ask of a cluster's logs: reports, each one SQL text over the tables of columns/.
+"""Questions that operators ask of a cluster's logs: reports, each one SQL text over the tables of events.
 
 A report NAME is `sql/NAME.sql`, the question, and `sql/NAME.toml`, its description; `catalog` has them all as `REPORTS`. DuckDB runs the
 question on this machine (`local`), and Spark at scale (spark_reports), so it keeps to the SQL that both read alike: window functions
 instead of recursion, no IGNORE NULLS, no literals of lists, and of Spark's own functions only those that `local.DUCKDB_MACROS` gives to
-DuckDB. `forms` writes an answer as Parquet, CSV or JSON, `page` as one HTML file, `printed` puts it on standard output; `index` is the page
-over all of them. Today's state is asked of `health`, never derived from events.
+DuckDB. `output` writes an answer as Parquet, CSV or JSON and to standard output, `page` as one HTML file; `page` also makes the index of
+all reports. The current state is judged by the checks of `health`, never derived from events.
 
-What several questions are built on is a view, which is made once a run. Most of a log is changes of partitions: on this machine numpy makes
-the views of `folds` while the logs are read, and Spark makes them by their SQL. Tests hold one to the other.
+A view that several questions are built on is made once a run. Most of a log is changes of partitions: on this machine numpy makes their
+views (`numpy_views`) while the logs are read, and Spark makes them by their SQL. Tests compare the two.
 
-Promises: a record that several replicas keep counts once, clusters are never mixed, what a checkpoint holds is a state and never an
-event. What an aborted or open transaction holds has not happened (`undone`, and the view `offset_commits`), nor has what a leader wrote
-that was cut off, where the log of the next one was read too. Pages load nothing from anywhere, run no script, and escape every text that
-comes from data. Secrets are redacted in columns/ already. Rows that are not needed at once are in unnamed files below the folder for
-temporary files: memory does not grow with a log.
+Promises: a record that several replicas keep counts once, clusters are never mixed, and a record in a checkpoint is state, not an event.
+Records of aborted or open transactions do not count (`uncommitted`, and the view `offset_commits`), nor do those of a leader whose log was
+cut off, if the log of the next leader was read too. Pages load nothing from anywhere, run no script, and escape every text that
+comes from data. Secrets are redacted already in `tables.columns`. Rows that are not needed at once are in unnamed temporary files: memory
+does not grow with a log.
 """
 
 from metashell.tables.reports.catalog import REPORTS, Report

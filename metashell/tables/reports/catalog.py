@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from metashell.common.options import REPORT_SUMMARIES
 from metashell.common.terminal import terminal_line
-from metashell.common.values import duration_text, size_text
-from metashell.common.values import time_text as ms_text
+from metashell.common.uris import file_name
+from metashell.common.values import duration_text, size_text, time_text
 from metashell.disk.names import METADATA, LogKind
-from metashell.disk.uris import file_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,7 +154,7 @@ VIEWS: Final = (
     "group_history",
     "offset_commits",
 )
-"""What several questions are built on, each after those that it reads itself."""
+"""The views that several questions are built on, each after those that it reads itself."""
 
 
 def _report(name: str) -> Report:
@@ -169,7 +168,7 @@ def _report(name: str) -> Report:
 
 
 def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
-    """The tables and views that a question needs, but for the tables of views that are `folded`, for which no SQL is asked."""
+    """The tables and views that a question needs, but not the tables of views that are `folded`, which need no SQL."""
     read = _names_read(sql)
     for view in reversed(VIEWS):
         if view in read:
@@ -185,16 +184,12 @@ def tables_in_sql(reports: Iterable[Report], folded: Collection[str]) -> list[st
 
 
 def _names_read(sql: str) -> set[str]:
-    """What stands after FROM and JOIN: tables, views, and names of the question's own."""
+    """Return the names after FROM and JOIN: tables, views, and names of the question's own."""
     return set(re.findall(r"\b(?:from|join)\s+(\w+)", sql))
 
 
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-REPORTS: Final = {name: _report(name) for name in REPORT_SUMMARIES}
-"""Every report by its name, in the order in which the command line lists them."""
 
 
 _END: Final = "([0-9]{20})-[0-9]{10}[.]checkpoint"
@@ -231,6 +226,8 @@ def checkpoint_end(file: str) -> int:
     return end if end <= INT64_MAX else 0
 
 
+# ---- values as people read them
+
 CLUSTER: Final = "cluster_id"
 _DURATION: Final = "_ms"
 _SIZE: Final = "bytes"
@@ -244,7 +241,7 @@ LATEST_MS: Final = 253_402_300_799_999
 
 
 def short_name(column: str) -> str:
-    """What a column is called where its values have units: `lasted_ms` is `lasted`."""
+    """Return the heading of a column whose values have units: `lasted_ms` is `lasted`."""
     return column.removesuffix(_DURATION)
 
 
@@ -254,7 +251,7 @@ def heading(column: str) -> str:
 
 
 def shown_columns(answer: pa.Table) -> list[str]:
-    """The columns that people see: the cluster's only where there are several."""
+    """The columns that people see: the cluster's only if there are several."""
     is_one = len(answer.column(CLUSTER).unique()) <= 1
     return [name for name in answer.column_names if not (is_one and name == CLUSTER)]
 
@@ -297,12 +294,12 @@ def number_text(column: str, value: float) -> str:
 
 def second_text(value: datetime) -> str:
     """A time in UTC to the second."""
-    return f"{time_text(value)[:19]}Z"
+    return f"{datetime_text(value)[:19]}Z"
 
 
-def time_text(value: datetime) -> str:
+def datetime_text(value: datetime) -> str:
     """A time in UTC to the millisecond."""
-    return ms_text(unix_ms(value))
+    return time_text(unix_ms(value))
 
 
 def unix_ms(value: datetime) -> int:
@@ -314,3 +311,7 @@ def unix_ms(value: datetime) -> int:
 def datetime_of(ms: float) -> datetime:
     """The time of Unix milliseconds, or the nearest that a calendar has."""
     return _EPOCH + timedelta(milliseconds=min(max(int(ms), EARLIEST_MS), LATEST_MS))
+
+
+REPORTS: Final = {name: _report(name) for name in REPORT_SUMMARIES}
+"""Every report by its name, in the order in which the command line lists them."""

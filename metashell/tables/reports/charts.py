@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from metashell.common.html_page import html_text
 from metashell.tables.reports.catalog import Chart, datetime_of, heading, number_text
 from metashell.tables.reports.timeline_chart import draw_axis, time_form, timeline_charts
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 COLORS: Final = 8
-"""How many series have a colour of their own; further ones are summed as `other`."""
+"""The number of series with a colour of their own; further ones are summed as `other`."""
 BARS_MAX: Final = 60
 _LONGEST_MAX: Final = 20
 _LABEL_MAX: Final = 60
@@ -105,7 +105,8 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
     top = max(max(found.values()) for _, found in series) if is_line else _highest_stack(points)
     ticks = _ticks(top)
     yield '<div class="plot">\n<div class="y">' + "".join(f"<span>{number_text(column, tick)}</span>" for tick in ticks) + "</div>\n"
-    yield f'<div class="area"><svg viewBox="0 0 {len(labels)} 1" preserveAspectRatio="none" role="img" aria-label="{html_text(chart.title)}">\n'
+    yield f'<div class="area"><svg viewBox="0 0 {len(labels)} 1" preserveAspectRatio="none" role="img" '
+    yield f'aria-label="{html_text(chart.title)}">\n'
     yield "".join(f'<line x1="0" x2="{len(labels)}" y1="{y:.4g}" y2="{y:.4g}"/>' for tick in ticks for y in (1 - tick / ticks[-1],))
     drawer = _line_marks if is_line else _bar_marks
     yield from drawer(series, labels, ticks[-1], column)
@@ -117,7 +118,7 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
 
 
 def _days(first_ms: int, last_ms: int) -> str:
-    """The days that a chart is about, which its axis may not tell."""
+    """The days that a chart is about, which its axis may not show."""
     first, last = datetime_of(first_ms).strftime("%Y-%m-%d"), datetime_of(last_ms).strftime("%Y-%m-%d")
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
@@ -172,7 +173,7 @@ def _values(chart: Chart, row: Row) -> list[tuple[str, float]]:
 
 
 def _name(columns: Sequence[str], row: Row) -> str:
-    """What a row is called by some of its columns: `orders/1`, `broker 5, broker epoch 367`."""
+    """Return a row's name, made of some of its columns: `orders/1`, `broker 5, broker epoch 367`."""
     values = [row[column] for column in columns]
     if isinstance(values[0], str):
         return "/".join(map(str, values))
@@ -232,7 +233,7 @@ def _short_key(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """A label: of long ones the middle is left out, since the end tells partitions apart."""
+    """A label; long ones lose the middle, since partitions differ at the end."""
     half = _LABEL_MAX // 2
     return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 
@@ -250,14 +251,14 @@ _DRAWERS: Final[dict[str, Callable[[Chart, pa.Table], Iterator[str]]]] = {
 }
 
 
+# ---- the rows that a chart draws
+
 COUNT: Final = "rows counted"
 """The column of sums that says how many rows are summed."""
 
 
 def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
     """The rows that take part, with the columns that the chart is about."""
-    from pyarrow import compute
-
     if chart.kind != "lanes":
         named = (*chart.x, *chart.values, *chart.series, *(name for name, _ in filter(None, (chart.where, chart.open))))
         table = table.select(list(dict.fromkeys(named)))
@@ -268,9 +269,6 @@ def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
 
 def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, Any]]:
     """The rows with the most `values[0]`, open ones first; equal ones in their order."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     column = table.column(chart.values[0])
     table = table.filter(compute.fill_null(compute.not_equal(column, 0), False))
     keys = {"size": table.column(chart.values[0])}
@@ -283,20 +281,15 @@ def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, An
 
 def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
     """The first and the last time of a chart over time, as Unix milliseconds."""
-    from pyarrow import compute
-
-    found = compute.min_max(_ms(table.column(chart.x[0])))
+    found = compute.min_max(as_ms(table.column(chart.x[0])))
     return found["min"].as_py(), found["max"].as_py()
 
 
 def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0, *, largest: bool = False) -> list[dict[str, Any]]:
     """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
-    import numpy as np
-    import pyarrow as pa
-
     x = table.column(chart.x[0])
     if step_s:
-        x = pa.array((_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
+        x = pa.array((as_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())
     by = {chart.x[0]: x, **{name: table.column(name) for name in chart.series}}
     columns = {**by, **{name: table.column(name) for name in chart.values if name not in by}, COUNT: pa.array(np.ones(len(x), np.int64))}
     how = "max" if largest else "sum"
@@ -308,7 +301,6 @@ def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0
     return rows
 
 
-def _ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
+def as_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    # An answer's times are whole milliseconds: `local.as_declared` makes them from those.
     return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

@@ -96,7 +96,7 @@ def _epoch_of(protocol: str) -> Callable[[Row], Iterator[Row]]:
 
 
 def _member_of(protocol: str, fields: tuple[str, ...], part_name: str) -> Callable[[Row], Iterator[Row]]:
-    """Current assignments of the newer protocols; a member that left says so by a tombstone or a negative epoch."""
+    """Current assignments of the newer protocols; a member that left has a tombstone or a negative epoch."""
 
     def make(row: Row) -> Iterator[Row]:
         is_gone = row["tombstone"] or (row["member_epoch"] or 0) < 0
@@ -132,8 +132,10 @@ GROUP_MEMBERS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
     "streams_group_metadata": _epoch_of("streams"),
     "streams_group_current_member_assignment": _member_of("streams", ("active_tasks",), "subtopology_id"),
 }
-"""The tables of columns/ that group_members is made of."""
+"""The tables of events that group_members is made of."""
 
+
+# ---- topics of groups
 
 GROUP_TOPICS_SCHEMA: Final = pa.schema(
     [
@@ -227,8 +229,10 @@ GROUP_TOPICS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {
     "streams_group_member_metadata": _member_topics_of("streams"),
     "streams_group_topology": _topology,
 }
-"""The tables of columns/ that group_topics is made of."""
+"""The tables of events that group_topics is made of."""
 
+
+# ---- transactions of groups
 
 GROUP_TRANSACTIONS_SCHEMA: Final = pa.schema(
     [
@@ -266,8 +270,10 @@ def only_transactions(source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 GROUP_TRANSACTIONS_SOURCES: Final[dict[str, Callable[[Row], Iterator[Row]]]] = {"batches": _batch, "control": _marker}
-"""The tables of columns/ that group_transactions is made of."""
+"""The tables of events that group_transactions is made of."""
 
+
+# ---- quotas, ACLs and SCRAM credentials
 
 _PLACE: Final = [
     ("cluster_id", pa.string()),
@@ -342,6 +348,9 @@ SCRAM_SOURCES: Final[dict[str, Make]] = {
 }
 
 
+# ---- all derived tables
+
+
 class Derived(NamedTuple):
     """A table that is made so: its columns, and for each of its sources how a row of that becomes rows of this; and which rows do."""
 
@@ -356,7 +365,7 @@ class Derived(NamedTuple):
         return pa.RecordBatch.from_pylist([made for row in batch.to_pylist() for made in make(row)], schema=self.schema)
 
 
-TABLES: Final = {
+DERIVED_TABLES: Final = {
     GROUP_MEMBERS: Derived(GROUP_MEMBERS_SCHEMA, GROUP_MEMBERS_SOURCES),
     GROUP_TOPICS: Derived(GROUP_TOPICS_SCHEMA, GROUP_TOPICS_SOURCES),
     GROUP_TRANSACTIONS: Derived(GROUP_TRANSACTIONS_SCHEMA, GROUP_TRANSACTIONS_SOURCES, only_transactions),

@@ -1,6 +1,7 @@
 """Reports on this machine: which logs and tables they need, the base tables in DuckDB, and answers with the types that a report declares.
 
-The database sees these tables and nothing else: see `tables.sql.database`. Spark uses the same inputs and types."""
+The database sees these tables and nothing else: see `tables.sql.database`. Spark uses the same inputs and types, and may lack DuckDB, so
+`tables.sql` is imported late."""
 
 from __future__ import annotations
 
@@ -8,23 +9,25 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
+
+import pyarrow as pa
+from pyarrow import compute
 
 from metashell.common.errors import MetashellError, PathError
 from metashell.common.runtime import processors
 from metashell.common.terminal import update_progress, writable
+from metashell.common.uris import shown_uri
 from metashell.disk.directory import log_name_of
 from metashell.disk.names import METADATA, LogKind
-from metashell.disk.uris import shown_uri
+from metashell.tables import schemas
+from metashell.tables.input_files import input_files
+from metashell.tables.read_options import ReadOptions
 from metashell.tables.reports import uncommitted
-from metashell.tables.reports.catalog import BASES, EARLIEST_MS, LATEST_MS, Report, tables_in_sql, view_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from metashell.tables.reports.numpy_views import NumpyViews
-    from metashell.tables.splits import Piece
-
+from metashell.tables.reports.catalog import BASES, DERIVED, EARLIEST_MS, LATEST_MS, Report, tables_in_sql, view_text
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
+from metashell.tables.reports.numpy_views import NUMPY_TABLES, NUMPY_VIEWS, NumpyViews
+from metashell.tables.splits import Piece, logs_of, plan_splits
 
 DUCKDB_MACROS: Final = (
     "explode(items) as unnest(items)",
@@ -36,7 +39,7 @@ DUCKDB_MACROS: Final = (
 
 _THREADS_MAX: Final = 4
 _MEMORY_MB: Final = 96
-"""What DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
+"""The memory that DuckDB may use for each thread, and for no less than two; what does not fit goes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +57,18 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
     Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read, and where none of
     the reports has its log here.
     """
-    from metashell.tables import ReadOptions, plan_splits
-    from metashell.tables.reports import numpy_views
-    from metashell.tables.splits import logs_of
     from metashell.tables.sql.sources import read_tables
 
     splits = plan_splits(paths, every_checkpoint=any(report.wants_checkpoints for report in reports))
     reports, left_out = answerable(reports, logs_of(splits), paths)
     base_tables = tables_of_files(reports, (piece for split in splits for piece in split.pieces))
     options = ReadOptions(tables_by_log=tables_by_log(reports), on_error=on_error, show_secrets=show_secrets, payloads=False)
-    with closing(numpy_views.NumpyViews(sum(split.bytes for split in splits))) as folded:
-        wanted = (*tables_in_sql(reports, numpy_views.NUMPY_VIEWS), *uncommitted.TABLES)
+    with closing(NumpyViews(sum(split.bytes for split in splits))) as folded:
+        wanted = (*tables_in_sql(reports, NUMPY_VIEWS), *uncommitted.TABLES)
 
         def kept(table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
             for name, rows in base_batches(base_tables(batch), table, batch):
-                if name in numpy_views.NUMPY_TABLES:
+                if name in NUMPY_TABLES:
                     folded.add(name, rows)
                 if name in wanted:
                     yield name, rows
@@ -115,8 +115,6 @@ class ReportDatabase:
             raise MetashellError(f"{report.name}: {error}") from error
 
     def _make(self, view: str) -> None:
-        from metashell.tables.reports.numpy_views import NUMPY_VIEWS
-
         if view in NUMPY_VIEWS:
             for name, table in self._folded.make(view, self._topic_names, self._undone).items():
                 self._database.put(name, table)
@@ -138,13 +136,11 @@ class ReportDatabase:
             return declared_schema(report).empty_table() if is_empty else spool.table()
 
     def _topic_names(self) -> pa.Table:
-        import pyarrow as pa
-
         schema, batches = self._database.ask("select * from topic_names")
         return pa.Table.from_batches(batches, schema)
 
 
-FAULTS = "faults"
+# ---- input
 
 
 class Answerable(NamedTuple):
@@ -155,7 +151,7 @@ class Answerable(NamedTuple):
 
 
 def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], paths: Sequence[str]) -> Answerable:
-    """Which of the reports can be answered from logs of these kinds (None: only reading shows the kind).
+    """Return the reports that can be answered from logs of these kinds (None: only reading shows the kind), and the others.
 
     Errors: PathError where none can: an empty answer would say that nothing has happened.
     """
@@ -169,13 +165,11 @@ def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], path
 
 def logs_at(paths: Sequence[str]) -> set[LogKind | None]:
     """The kinds of logs at some paths. Errors: UsageError for a path without any."""
-    from metashell.tables.input_files import input_files
-
     return {file.log for path in paths for file in input_files(path)}
 
 
 def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
-    """The tables of columns/ that the reports are made from, by the log whose rows they want: every log has some of them."""
+    """The tables of events that the reports are made from, by the log whose rows they want: every log has some of them."""
     found: dict[LogKind, set[str]] = {}
     for report in reports:
         found.setdefault(report.log, set()).update(source_tables(base_tables_of([report])))
@@ -183,20 +177,18 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
 
 
 def base_tables_of(reports: Iterable[Report]) -> list[str]:
-    """The base tables that the reports need: those of their questions and, of the metadata log, those that tell what has not happened."""
+    """The base tables that the reports need: those of their questions, and those that show uncommitted records."""
     of_logs = {table for report in reports for table in (*report.tables, *(uncommitted.TABLES if report.log == METADATA else ()))}
     return sorted(of_logs)
 
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
-    """The tables of columns/ that the base tables are made of."""
-    from metashell.tables.reports.derived_tables import TABLES
-
-    return {source for table in base_tables for source in (TABLES[table].sources if table in TABLES else (table,))}
+    """The tables of events that the base tables are made of."""
+    return {source for table in base_tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,))}
 
 
 def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Callable[[pa.RecordBatch], list[str]]:
-    """Which base tables the rows of a batch are for: those of the reports that are about the log of its file."""
+    """Return which base tables the rows of a batch are for: those of the reports that are about the log of its file."""
     by_log = {log: base_tables_of([report for report in reports if report.log == log]) for log in dict.fromkeys(r.log for r in reports)}
     log_of = {writable(shown_uri(piece.path)): piece.log for piece in pieces}
     everything = base_tables_of(reports)
@@ -210,24 +202,20 @@ def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Calla
 
 def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The base tables' batches that a batch of a table of columns/ stands for."""
-    from metashell.tables.reports.derived_tables import TABLES
-
     for name in base_tables:
-        if name in TABLES and table in TABLES[name].sources:
-            yield name, TABLES[name].rows_of(table, batch)
+        if name in DERIVED_TABLES and table in DERIVED_TABLES[name].sources:
+            yield name, DERIVED_TABLES[name].rows_of(table, batch)
     if table in base_tables:
         yield table, as_base(table, batch)
 
+
+# ---- declared types
 
 Rows = TypeVar("Rows", "pa.Table", "pa.RecordBatch")
 
 
 def declared_schema(report: Report) -> pa.Schema:
     """The Arrow schema of a report's answer, with what its columns mean; times are microseconds in UTC, as Spark keeps them."""
-    import pyarrow as pa
-
-    from metashell.tables.schemas import commented
-
     types = {
         "string": pa.string(),
         "integer": pa.int64(),
@@ -236,13 +224,11 @@ def declared_schema(report: Report) -> pa.Schema:
         "time": pa.timestamp("us", "UTC"),
         "integers": pa.list_(pa.int64()),
     }
-    return commented(report.name, pa.schema([(name, types[kind]) for name, kind in report.columns.items()]))
+    return schemas.commented(report.name, pa.schema([(name, types[kind]) for name, kind in report.columns.items()]))
 
 
 def as_declared(report: Report, answer: Rows) -> Rows:
     """The answer, or some of its rows, with the columns and types of the report; times arrive as Unix milliseconds."""
-    import pyarrow as pa
-
     schema = declared_schema(report)
     columns = []
     for wanted in schema:
@@ -256,23 +242,14 @@ def as_declared(report: Report, answer: Rows) -> Rows:
 @cache
 def base_schema(table: str) -> pa.Schema:
     """The schema of a base table under the names that the SQL uses."""
-    import pyarrow as pa
-
-    from metashell import tables
-    from metashell.tables.reports.catalog import DERIVED
-
     if table in DERIVED:
-        from metashell.tables.reports.derived_tables import TABLES
-
-        return TABLES[table].schema
-    schema = tables.tables()[table]
+        return DERIVED_TABLES[table].schema
+    schema = schemas.tables()[table]
     return pa.schema([pa.field(name, schema.field(source).type) for source, name in BASES[table].items()])
 
 
 def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of a table's batch that reports read, under their names there. Only times that cannot be are changed."""
-    import pyarrow as pa
-
     schema = base_schema(table)
     return pa.RecordBatch.from_arrays([_possible(source, batch.column(source)) for source in BASES[table]], schema=schema)
 
@@ -280,7 +257,6 @@ def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _possible(name: str, column: pa.Array) -> pa.Array:
     if name != "timestamp" or not len(column):
         return column
-    from pyarrow import compute
 
     seen = compute.min_max(column)
     if seen["min"].as_py() >= EARLIEST_MS and seen["max"].as_py() <= LATEST_MS:

@@ -78,7 +78,7 @@ STATES_SCHEMA: Final = pa.schema(
 
 
 def make_views(gathered: PartitionRecords, topic_names: Callable[[], pa.Table], undone: Sequence[Span] = ()) -> dict[str, pa.Table]:
-    """Both views. `topic_names` gives the view of that name, and is asked only where a record clears ELRs. What is `undone` is left out.
+    """Both views. `topic_names` gives the view of that name; it is called only if a record clears ELRs. `undone` records are left out.
 
     Errors: MetashellError for offsets that no log can reach; OSError where the disk is full.
     """
@@ -122,7 +122,7 @@ class Clearing:
         self._no_list = gathered.lists.number(b"")
 
     def rows_for(self, part: pa.Table) -> pa.Table:
-        """The rows of partitions that a table `partition` told of, one for each record that clears them."""
+        """The rows of partitions that a table `partition` has, one for each record that clears their ELR."""
         is_told = filled_column(part, "kind") <= CREATED
         keys = np.unique((filled_column(part, "topic")[is_told].astype(np.int64) << 32) + filled_column(part, "partition_id")[is_told])
         partitions = keys.astype(np.int32)
@@ -225,6 +225,8 @@ def _compact(states: States, gathered: PartitionRecords) -> tuple[pa.ListArray, 
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), type=_BROKERS), fields
 
 
+# ---- sums of records
+
 RECORD_SUMS: Final = "record_sums"
 RECORD_SUMS_TABLE: Final = "records"
 RECORD_SUMS_SCHEMA: Final = pa.schema(
@@ -248,7 +250,7 @@ Sums = dict[tuple[str, str, int, int], list[int]]
 
 
 class Piece(NamedTuple):
-    """Rows of one file that were put aside together: whose they are, their offsets, and whether each has one of its own."""
+    """Rows of one file that were kept together: their owner, their offsets, and whether each has one of its own."""
 
     log: Log
     file: str
@@ -377,7 +379,7 @@ def _merge(sums: Sums, others: Sums) -> None:
 NUMPY_VIEWS: Final = (*PARTITION_VIEWS, RECORD_SUMS)
 PARTITION_TABLES: Final = ("partition", "partition_change", "clear_elr")
 NUMPY_TABLES: Final = (*PARTITION_TABLES, RECORD_SUMS_TABLE)
-"""The base tables that the views are made of; `topic_names` is asked for besides."""
+"""The base tables that the views are made of, besides `topic_names`."""
 _PART_BYTES: Final = 32 << 20
 """So much of the logs is folded at one time, where that makes no more than `_PARTS_MAX` parts: each is an open file."""
 _PARTS_MAX: Final = 100

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import compute, parquet
 
 from metashell.common.errors import UsageError
 from metashell.common.forms import Display, compact_json, counted, write_objects, write_rows
@@ -23,26 +23,28 @@ from metashell.tables.reports.catalog import (
     CLUSTER,
     Report,
     cell_text,
+    datetime_text,
     plain_rows,
     python_rows,
     short_name,
     shown_columns,
-    time_text,
     unix_ms,
 )
+from metashell.tables.reports.charts import as_ms
 from metashell.tables.reports.page import INDEX, Judged, ending_column, is_open, open_words, render_index, render_page
+from metashell.tables.schemas import with_spark_metadata
 
 if TYPE_CHECKING:
     from metashell.tables.stores import Store
 
 
 def left_out(fault_count: int) -> str:
-    """What a reader must know of faults that were skipped."""
+    """Return the note about faults that were skipped."""
     return f"left out: {counted(fault_count, 'corrupt or unknown place')}"
 
 
 def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
-    """What a reader must know of how the input was read."""
+    """Return the notes on how the input was read."""
     notes = []
     if fault_count:
         notes.append(f"{left_out(fault_count).capitalize()}.")
@@ -52,7 +54,7 @@ def notes_on(fault_count: int, *, show_secrets: bool) -> tuple[str, ...]:
 
 
 def left_out_lines(reports: Sequence[Report]) -> list[str]:
-    """What to say of reports that nothing here can answer, a line for each log that is missing."""
+    """Return a line for each missing log, with the reports that cannot be answered without it."""
     logs = dict.fromkeys(report.log for report in reports)
     return [
         f"left out, no {log_name_of(log).removeprefix('the ')} here: {', '.join(r.name for r in reports if r.log == log)}" for log in logs
@@ -105,37 +107,19 @@ def answer_parts(
     return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
 
 
-def as_parquet(answer: pa.Table) -> Iterator[bytes]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    from metashell.tables.schemas import with_spark_metadata
-
+def parquet_parts(answer: pa.Table) -> Iterator[bytes]:
+    """A whole file of Parquet."""
     sink = pa.BufferOutputStream()
     parquet.write_table(answer.cast(with_spark_metadata(answer.schema)), sink, compression="zstd")
     yield sink.getvalue().to_pybytes()
 
 
-def as_csv(answer: pa.Table) -> Iterator[bytes]:
-    """CSV; times are text in UTC."""
-
-    return csv_parts(answer)
-
-
-def as_json(answer: pa.Table) -> Iterator[bytes]:
-    """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
-
-    return json_parts(answer)
-
-
-WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": as_parquet, "csv": as_csv, "json": as_json}
-FORMS: Final = ("parquet", "csv", "json", "html")
-
+# ---- standard output
 
 TABLE: Final = "table"
 _OBJECTS: Final = ("json", "jsonl")
 TEXT_FORMS: Final = (TABLE, "csv", *_OBJECTS)
-"""What is printed here; the other forms are files."""
+"""The forms that are printed here; the other forms are files."""
 Answers = Sequence[tuple[Report, "pa.Table"]]
 
 
@@ -153,7 +137,7 @@ def print_answers(display: Display, answers: Answers, form: str) -> None:
     """Write answers in one of `TEXT_FORMS`. In JSON each row of several reports says which it is from."""
     if form == "csv":
         ((_, answer),) = answers
-        write_rows(display, form, answer.column_names, plain_rows(answer, time_text))
+        write_rows(display, form, answer.column_names, plain_rows(answer, datetime_text))
         return
     if form in _OBJECTS:
         write_objects(display, form, _objects(answers))
@@ -200,6 +184,8 @@ def _cell(name: str, value: Any) -> Any:
     return cell_text(name, value)
 
 
+# ---- CSV and JSON, a column at a time
+
 SLICE_ROWS: Final = 1 << 15
 """Rows that are text at one time."""
 _YEAR_1000_MS: Final = -30_610_224_000_000
@@ -229,6 +215,9 @@ def csv_parts(answer: pa.Table) -> Iterator[bytes]:
         for column in _columns(batch, _csv_text, "", _time_texts):
             parts += [",", column] if parts else [column]
         yield _joined(parts, "\n")
+
+
+WRITERS: Final[dict[str, Callable[[pa.Table], Iterator[bytes]]]] = {"parquet": parquet_parts, "csv": csv_parts, "json": json_parts}
 
 
 def _slices(answer: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -272,20 +261,15 @@ def _csv(columns: list[str], rows: list[list[Any]]) -> str:
 
 
 def _ms_texts(times: pa.Array) -> pa.Array:
-    return _as_ms(times).cast(pa.string())
+    return as_ms(times).cast(pa.string())
 
 
 def _time_texts(times: pa.Array) -> pa.Array:
-    ms = _as_ms(times)
+    ms = as_ms(times)
     if (compute.min(ms).as_py() or 0) < _YEAR_1000_MS:
-        return pa.array([None if time is None else time_text(time) for time in times.to_pylist()], pa.string())
+        return pa.array([None if time is None else datetime_text(time) for time in times.to_pylist()], pa.string())
     texts = ms.cast(pa.timestamp("ms")).cast(pa.string())
     return compute.binary_join_element_wise(compute.replace_substring(texts, " ", "T"), "Z", "")
-
-
-def _as_ms(times: pa.Array) -> pa.Array:
-    # An answer's times are whole milliseconds: `answer.as_declared` makes them from those.
-    return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
 
 
 def _joined(parts: list[Any], end: str) -> bytes:

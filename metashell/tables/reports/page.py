@@ -12,6 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+from pyarrow import compute
+
 from metashell.common.errors import MetashellError
 from metashell.common.forms import counted
 from metashell.common.html_page import Cell, html_page, html_table, html_text
@@ -25,20 +28,18 @@ from metashell.tables.reports.catalog import (
     Report,
     cell_text,
     datetime_of,
+    datetime_text,
     heading,
     second_text,
     shown_columns,
-    time_text,
 )
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.timeline_chart import timeline_charts
+from metashell.tables.state.clusters import Cluster, read_state
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from metashell.metadata.checks import Finding
     from metashell.tables.read_options import OnError
-    from metashell.tables.state.clusters import Cluster
 
 
 ROWS_MAX: Final = 1000
@@ -75,7 +76,7 @@ def _body(report: Report, answer: pa.Table, sources: str, notes: Sequence[str], 
 
 
 def note_lines(notes: Iterable[str]) -> Iterator[str]:
-    """What a reader must know first."""
+    """Yield the notes that a reader must know first."""
     return (f'<p class="note">{html_text(note)}</p>\n' for note in notes)
 
 
@@ -89,7 +90,7 @@ def _count_words(count: int) -> str:
 
 
 def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> Iterator[str]:
-    """The first rows of an answer as a table, or nothing where there are none."""
+    """The first rows of an answer as a table; nothing if there are none."""
     if not answer.num_rows:
         return
     names = shown_columns(answer)
@@ -104,14 +105,14 @@ def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> 
 
 def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
     value = row[name]
-    hint = time_text(value) if isinstance(value, datetime) else ""
+    hint = datetime_text(value) if isinstance(value, datetime) else ""
     if report.open is None or name != report.open[0]:
         return Cell(cell_text(name, value), hint, css)
     return Cell(ending_column(report, row), hint, f"{css} open".lstrip() if is_open(report, row) else css)
 
 
 def _css(report: Report, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The class of a column: short values stay whole, long ones are broken where there is no room."""
+    """The class of a column: short values stay whole, long ones are broken if there is no room."""
     kind = report.columns[name]
     if kind == "time":
         return "time whole" if list(report.columns.values()).count(kind) <= _WHOLE_TIMES_MAX else kind
@@ -167,14 +168,15 @@ def _verdict(cluster: CurrentState) -> Iterator[str]:
 
 
 def _entries(answers: Answers, left_out: Sequence[Report], fault_count: int) -> Iterator[str]:
-    """Every report with what became of it: how much it answers, or why it does not."""
+    """Every report with its result: how much it answers, or why it does not."""
     missing = {report.name for report in left_out}
     yield '<ul class="reports">\n'
     for name, report in REPORTS.items():
         if name in answers:
             yield f'<li><a href="{name}.html">{html_text(report.title)}</a> {_answered(report, answers[name], fault_count)}'
         elif name in missing:
-            yield f'<li class="faint">{html_text(report.title)} <b>not answered: no {html_text(log_name_of(report.log).removeprefix("the "))} here</b>'
+            log = html_text(log_name_of(report.log).removeprefix("the "))
+            yield f'<li class="faint">{html_text(report.title)} <b>not answered: no {log} here</b>'
         else:
             continue
         yield f'<br><span class="faint">{html_text(report.summary)}</span></li>\n'
@@ -198,6 +200,8 @@ def _events(answer: pa.Table) -> Iterator[str]:
         yield f'<p class="faint">and {more} more: <a href="{TIMELINE}.html">{html_text(report.title)}</a></p>\n'
 
 
+# ---- the state at the end of the logs
+
 _NAMES_MAX: Final = 5
 
 
@@ -219,8 +223,6 @@ class Judged(NamedTuple):
 
 def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
     """The state of every metadata log at the paths."""
-    from metashell.tables.state.clusters import read_state
-
     try:
         return Judged([_current_state(cluster) for cluster in read_state(paths, on_error=on_error)])
     except MetashellError as error:
@@ -249,13 +251,16 @@ def _as_of(cluster: Cluster) -> str:
     return f"{words}; what follows offset {at.certain_to - 1} may not have been committed" if at.certain_to < at.end_offset else words
 
 
+# ---- rows that had not ended
+
+
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:
-    """Whether what the row tells of lasts beyond the end of the log."""
+    """Whether what the row describes lasts beyond the end of the log."""
     return report.open is not None and row[report.open[0]] == report.open[1]
 
 
 def ending_column(report: Report, row: Mapping[str, Any]) -> str:
-    """What the column says that tells open rows from others: `open`, or how it ended where that is known."""
+    """Return the words of the column that tells open rows from others: `open`, or how it ended where that is known."""
     assert report.open is not None
     value = row[report.open[0]]
     return "open" if is_open(report, row) else "" if value is None or isinstance(value, bool) else cell_text(report.open[0], value)
@@ -265,18 +270,15 @@ def open_rows(report: Report, answer: pa.Table) -> pa.Table:
     """The rows of what had not ended."""
     if report.open is None:
         return answer.slice(0, 0)
-    from pyarrow import compute
 
     column, value = report.open
     return answer.filter(compute.equal(answer.column(column), value))
 
 
 def open_words(report: Report, answer: pa.Table) -> str:
-    """How many had not ended, when that was, and how long the longest had lasted by then; the empty text where all had."""
+    """Return how many had not ended, when that was, and how long the longest had lasted by then; empty if all had ended."""
     if report.open is None:
         return ""
-    import pyarrow as pa
-    from pyarrow import compute
 
     rows = open_rows(report, answer).select(["lasted_ms", report.open_since])
     rows = rows.filter(compute.and_(rows.column(0).is_valid(), rows.column(1).is_valid()))

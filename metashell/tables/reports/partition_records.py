@@ -67,7 +67,7 @@ class Numbered:
 
 
 class PartitionRecords:
-    """What was read: rows by part, and what their numbers stand for.
+    """The rows that were read, by part, and what their numbers stand for.
 
     Shape: `topics` are (number of the cluster, topic id), `lists` the bytes of int32 items, `clears` the records that clear ELRs.
     """
@@ -174,7 +174,7 @@ def _unless(column: pa.Array, value: int) -> pa.Array:
 
 
 def _positions(offsets: DistinctNumbers, file: str, kind: int) -> DistinctNumbers:
-    """Where rows stand: those of a checkpoint just before the first record that it does not hold."""
+    """Return the positions of rows: those of a checkpoint stand just before the first record that it does not hold."""
     if kind == SNAPSHOT:
         return np.full(len(offsets), 2 * require_position(checkpoint_end(file), file), np.int64)
     require_position(int(offsets.max()), file)
@@ -188,8 +188,10 @@ def require_position(offset: int, file: str) -> int:
     return offset
 
 
+# ---- from rows to states
+
 FIELDS: Final = ("leader", "leader_recovery_state", *LISTS)
-"""What a state consists of."""
+"""The columns of a state."""
 MISSING: Final = -(1 << 40)
 """A value of no field: it is not set yet."""
 

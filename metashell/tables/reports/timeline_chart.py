@@ -13,7 +13,7 @@ from metashell.tables.reports.catalog import CLUSTER, datetime_of, second_text, 
 
 BROKERS_MAX: Final = 60
 _PARTS: Final = 400
-"""What lies closer together than such a part of the whole time is drawn as one, in the colour of the worst."""
+"""Bars that lie closer together than this part of the whole time are drawn as one, in the colour of the worst."""
 _SAID_MAX: Final = 5
 _LABEL_SHARE: Final = 0.18
 """A bar that takes this share of its lane has room for what it says."""
@@ -47,7 +47,7 @@ def timeline_charts(rows: list[Row]) -> Iterator[str]:
 
 
 def span_ms(rows: Iterable[Row]) -> tuple[int, int]:
-    """From when to when the rows tell of something."""
+    """The time that the rows span."""
     times = [unix_ms(row["started_at"]) for row in rows if row["started_at"] is not None]
     ends = [unix_ms(row["ended_at"]) for row in rows if row["ended_at"] is not None]
     open_ends = [unix_ms(row["started_at"]) + row["lasted_ms"] for row in rows if row["is_open"] and row["lasted_ms"] is not None]
@@ -87,7 +87,7 @@ def _lane_of(row: Row) -> tuple[int, int, str]:
 
 
 def _chosen(by_lane: dict[tuple[int, int, str], list[Bar]]) -> tuple[list[tuple[int, int, str]], int]:
-    """The lanes that are drawn, and how many brokers are not: those with the least to tell."""
+    """The lanes that are drawn, and how many brokers are not: those with the fewest events."""
     brokers = sorted((name for name in by_lane if name[0] == 1), key=lambda name: (-len(by_lane[name]), name))
     dropped = set(brokers[BROKERS_MAX:])
     return sorted(name for name in by_lane if name not in dropped), len(dropped)
@@ -148,6 +148,8 @@ def _at(ms: int) -> str:
     return second_text(datetime_of(ms))
 
 
+# ---- the axis
+
 _LABELS: Final = 6
 """The most labels along an axis."""
 _NARROW_SHARE: Final = 0.5
@@ -176,7 +178,7 @@ def _mark(label: str, place: float, *, is_minor: bool) -> str:
 
 
 def time_form(first_s: float, last_s: float, step_s: float) -> str:
-    """How times along an axis are written: no more than tells them apart."""
+    """Return the form of times along an axis: no more than tells them apart."""
     if step_s >= 86400:
         return "%Y-%m-%d"
     if step_s < 60:

@@ -1,4 +1,4 @@
-"""What stands in a metadata log and has not happened: the records of transactions without an end, and those that the quorum never had.
+"""Finds records of a metadata log that were never committed: those of transactions without an end, and those that the quorum never had.
 
 A controller that dies in the middle of a transaction leaves records that everybody reads and nobody applies (KIP-868); its successor
 aborts it, and until then it is open. A leader that is cut off goes on to write what it cannot commit; the others elect the next one,
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from metashell.disk.uris import folder_of
+import numpy as np
+import pyarrow as pa
+
+from metashell.common.uris import folder_of
 from metashell.tables.reports.catalog import GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS, INT64_MAX, in_checkpoint, with_places
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BEGIN, END, ABORT, CONTROL, BATCHES = "begin_transaction", "end_transaction", "abort_transaction", "control", "batches"
 TABLES: Final = (ABORT, BEGIN, END, CONTROL, BATCHES)
-"""The base tables that tell what is undone."""
+"""The base tables that show which records were not committed."""
 _WHOLE: Final = frozenset((CONTROL, "records", "offset_commit", GROUP_MEMBERS, GROUP_TOPICS, GROUP_TRANSACTIONS))
 """Base tables of which nothing is left out: elections that took place, what fills disks, and what is of another log."""
 
@@ -38,7 +38,7 @@ Place = tuple[str, int]
 
 
 class Election(NamedTuple):
-    """Where a leader began, and the file that says so."""
+    """The offset at which a leader began, and the file that says so."""
 
     cluster_id: str
     file: str
@@ -59,7 +59,7 @@ class Run(NamedTuple):
 def transaction_spans(
     begins: Iterable[Place], ends: Iterable[Place], aborts: Iterable[Place], has_gap_after: Callable[[Place], bool]
 ) -> list[Span]:
-    """What each abort takes back: all from the transaction's begin on; and all of one that has not ended where the log does.
+    """The span that each abort takes back: all from the transaction's begin on; and all of one that has not ended where the log does.
 
     An abort whose begin was not read takes back nothing; nor is a transaction open whose end may lie in what was not read.
 
@@ -78,7 +78,7 @@ def transaction_spans(
 
 
 def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> list[Span]:
-    """What a leader wrote from the offset on at which a later one began, whose log prevailed; of one whose own did not, all.
+    """The span that a leader wrote from the offset at which a later leader began, whose log prevailed; if its own log did not prevail, all.
 
     A leader that died before anybody fetched its first record has overwritten nothing: the newest log lacks it (figure 8 of Raft).
     """
@@ -155,8 +155,6 @@ def _batches_of_logs(tables: dict[str, pa.Table]) -> Iterator[pa.RecordBatch]:
 
 def _has_gap_after(place: Place, tables: dict[str, pa.Table]) -> bool:
     """Whether offsets behind a place were not read, though later ones were."""
-    import numpy as np
-
     cluster, offset = place
     found = [rows for rows in _batches_of_logs(tables) if rows.column("cluster_id")[0].as_py() == cluster]
     starts = np.concatenate([rows.column("log_offset").to_numpy() for rows in found])
@@ -194,8 +192,6 @@ def without_uncommitted(name: str, table: pa.Table, spans: Iterable[Span]) -> pa
     own = spans_for(name, spans)
     if not own or not table.num_rows:
         return table
-    import numpy as np
-    import pyarrow as pa
 
     kept = []
     # What loses no row stays where it is, in a file that is mapped.
@@ -211,6 +207,6 @@ def without_uncommitted(name: str, table: pa.Table, spans: Iterable[Span]) -> pa
 
 
 def are_in(span: Span, offsets: Any, epochs: Any) -> Any:
-    """Which of some rows of the span's cluster lie in it."""
+    """Return a mask of the rows of the span's cluster that lie in it."""
     inside = (offsets >= span.first) & (offsets <= span.last)
     return inside if span.epoch is None else inside & (epochs == span.epoch)

@@ -6,10 +6,10 @@
 - Memory and threads are DuckDB's defaults, most of this machine's memory and all of its cores, unless `settings` say otherwise.
 - Whatever takes time runs in a thread of its own while this one waits, so that Ctrl-C stops it; the database stays usable.
 
-DuckDB takes any dataset of pyarrow, and asks it only for its schema and, for each scan, for a scanner. The scanner has to apply the
-condition: DuckDB does not look at it again. It hands the condition over as an expression of Arrow. Arrow skips files whose rows are known
-to fail a filter; here it is asked about files that do not exist: could one whose offsets are at most 41 hold a row? Where the answer is
-no, that much is proved, and bisection finds the bounds. What Arrow does not understand stays open."""
+DuckDB takes any dataset of pyarrow, and uses only its schema and, for each scan, a scanner. The scanner has to apply the condition, an
+expression of Arrow: DuckDB does not check the rows again. Arrow can tell which files of a dataset hold no row of a filter. We ask it about
+files that do not exist: could a file whose offsets are at most 41 hold a row? If not, the wanted offsets are larger, and bisection finds
+the bounds. A condition that Arrow does not understand bounds nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pyarrow.fs import LocalFileSystem
 
 from metashell.common.errors import MetashellError
 from metashell.disk.outputs import temporary_files
-from metashell.tables.read_options import ANY, OPEN, Bounds, Range
+from metashell.tables.read_options import ANY, BOUNDED, OPEN, Bounds, Range
 
 _CONFINEMENT: Final[dict[str, str | bool | int | float | list[str]]] = {
     "enable_external_access": "false",
@@ -48,14 +48,14 @@ _SETTINGS: Final = (
     # Before 2.0 it ends queries with a join and a window by an internal error: seen with 1.4 and 1.5, not with 1.3 and 2.0.
     *(("disabled_optimizers = 'join_filter_pushdown'",) if int(duckdb.__version__.partition(".")[0]) < 2 else ()),
 )
-"""What DuckDB takes only once it is open. Its progress bar would go to standard output, among the rows."""
+"""Settings that DuckDB takes only once it is open. Its progress bar would go to standard output, among the rows."""
 _BATCH_ROWS: Final = 1 << 13
 _WAIT_S: Final = 0.05
 Found = TypeVar("Found")
 
 
 class RefusedError(MetashellError):
-    """DuckDB does not answer. The message is the first line of what it says, `excerpt` the others: its hint, and the place in the query."""
+    """DuckDB refuses a query. The message is the first line of DuckDB's, `excerpt` has the others: its hint, and the place in the query."""
 
     def __init__(self, message: str, excerpt: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -73,7 +73,7 @@ class Database:
             folder = tempfile.mkdtemp(prefix="metashell-sql-")
         finalize(self, rmtree, folder, ignore_errors=True)
         self._connection = duckdb.connect(":memory:", config={**_CONFINEMENT, **(settings or {}), "temp_directory": folder})
-        # Of what is to be done at the end the latest comes first.
+        # An ExitStack runs the latest callback first.
         finalize(self, self._connection.close)
         self._unread: pa.RecordBatchReader | None = None
         self._trouble = Trouble()
@@ -93,7 +93,7 @@ class Database:
     def serve(self, name: str, schema: pa.Schema, serve: Serve) -> None:
         """Hold a table whose rows `serve` makes when a query scans it; what it raises is raised where rows are waited for.
 
-        It is called in any thread, and may be in several at once. `go_on` tells it when nobody waits any more.
+        It is called in any thread, also in several at once. `go_on` raises when nothing waits for the rows any more.
         """
         self._connection.register(name, ServedTable(name, schema, serve, self._trouble))
 
@@ -107,7 +107,7 @@ class Database:
         self._connection.unregister(name)
 
     def define(self, name: str, query: str) -> None:
-        """Keep the answer to a query as a table of its own."""
+        """Keep the answer to a query as a table."""
         self._end_answer()
         try:
             self._waited_for(lambda: self._connection.execute(f"create or replace temp table {name} as {query}"))
@@ -144,7 +144,7 @@ class Database:
         relation: Any = self._connection.sql(query)
         if relation is None:
             raise RefusedError("only SELECT, DESCRIBE and SHOW TABLES give rows")
-        # DuckDB 1 calls it otherwise.
+        # DuckDB 1 has another name for it.
         name = "to_arrow_reader" if hasattr(relation, "to_arrow_reader") else "fetch_arrow_reader"
         return getattr(relation, name)(_BATCH_ROWS)
 
@@ -153,16 +153,16 @@ class Database:
             while self._unread is reader and (batch := self._waited_for(partial(next, reader, None))) is not None:
                 yield batch
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            # DuckDB 2 says some of what goes wrong as an error of the system.
+            # DuckDB 2 raises some of its errors as OSError.
             raise self._reason(error) from error
         finally:
             if self._unread is reader:
                 self._end_answer()
 
     def _waited_for(self, work: Callable[[], Found]) -> Found:
-        """What `work` gives. Where the wait is broken off, the work is stopped first: nothing else may use the connection meanwhile."""
+        """Return the result of `work`. An interrupted wait stops the work first: nothing else may use the connection meanwhile."""
         outcome: list[tuple[Found | None, BaseException | None]] = []
-        # A join that is interrupted may leave a thread that runs looking as if it had ended (CPython 3.11).
+        # After an interrupted join, a thread that still runs may look as if it had ended (CPython 3.11).
         done = Event()
 
         def run() -> None:
@@ -193,7 +193,7 @@ class Database:
         return cast(Found, found)
 
     def _reason(self, error: Exception) -> BaseException:
-        """What ended a query: an error of one who serves a table, or what DuckDB says."""
+        """Return the error that ended a query: that of a table's source, or DuckDB's own."""
         return self._trouble.taken() or _refused(error)
 
 
@@ -202,8 +202,11 @@ def _refused(error: Exception) -> RefusedError:
     return RefusedError(lines[0].strip(), lines[1:]) if lines else RefusedError(type(error).__name__)
 
 
+# ---- a table that is read when a query scans it
+
+
 class Scan(NamedTuple):
-    """What one scan wants: columns (None: all), of the rows for which a condition holds (None: of all).
+    """The wish of one scan: columns (None: all) of the rows for which a condition holds (None: of all).
 
     `fail` notes what ends it after its scanner was made.
     """
@@ -226,7 +229,7 @@ Serve = Callable[[str, Scan], Any]
 
 
 class Trouble:
-    """What ended a scan. DuckDB makes a text of its own of it; this is the error itself."""
+    """The error that ended a scan. DuckDB keeps only its text."""
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
@@ -266,11 +269,12 @@ class ServedTable(ds.Dataset):  # type: ignore[misc]
             raise
 
 
-BOUNDED: Final = ("offset", "epoch", "timestamp")
+# ---- bounds that a filter proves
+
 _MICROS: Final = pa.timestamp("us", "UTC")
 _TEXT: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _TYPES_MAX: Final = 64
-_FORMAT: Final = ds.ParquetFileFormat()
+PARQUET_FORMAT: Final = ds.ParquetFileFormat()
 _FILES: Final = LocalFileSystem()
 
 
@@ -283,7 +287,7 @@ class FilterBounds:
         self._condition = condition
 
     def bounds(self) -> Bounds:
-        """Where all rows lie that the filter keeps."""
+        """The bounds between which all rows lie that the filter keeps."""
         try:
             return reduce(lambda found, name: found.on(name, self._range(name)), BOUNDED, ANY)
         except pa.ArrowException:
@@ -332,8 +336,8 @@ class FilterBounds:
 
     def _may_hold(self, known: Sequence[pc.Expression]) -> list[bool]:
         """For each of some files, of whose rows only that is known, whether it may hold a row that the filter keeps."""
-        files = [_FORMAT.make_fragment(str(number), _FILES, partition_expression=each) for number, each in enumerate(known)]
-        asked = ds.FileSystemDataset(files, self._schema, _FORMAT, _FILES)
+        files = [PARQUET_FORMAT.make_fragment(str(number), _FILES, partition_expression=each) for number, each in enumerate(known)]
+        asked = ds.FileSystemDataset(files, self._schema, PARQUET_FORMAT, _FILES)
         found = {int(file.path) for file in asked.get_fragments(filter=self._condition)}
         return [number in found for number in range(len(known))]
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.terminal import update_progress
+from metashell.common.uris import shown_uri
 from metashell.disk.names import METADATA
-from metashell.disk.uris import shown_uri
 from metashell.metadata.image.image import newer_line, newer_parts
 from metashell.tables.columns.typed_arrays import EARLIEST_MS, LATEST_MS, row_values
 from metashell.tables.dictionary import STATE_TABLES
@@ -75,12 +75,12 @@ class Answer:
 
     @property
     def fault_count(self) -> int:
-        """How many faults were skipped; it may grow until all rows are read."""
+        """The number of skipped faults; it may grow until all rows are read."""
         return self.count_faults()
 
 
 class QueryError(UsageError):
-    """What DuckDB refuses: its first line, and the others in `excerpt`."""
+    """DuckDB refuses a question: the first line of its message, and the others in `excerpt`."""
 
     def __init__(self, refused: RefusedError) -> None:
         super().__init__(str(refused))
@@ -139,7 +139,7 @@ class Session:
             self._find()
 
     def columns(self) -> dict[str, list[str]]:
-        """The names of all tables that can be asked, the state's first, and of their columns."""
+        """The names of all tables, the state's first, and of their columns."""
         return {name: list(schema.names) for name, schema in self._schemas.items() if name not in self._absent}
 
     def functions(self) -> list[str]:
@@ -238,7 +238,7 @@ class Session:
         return clusters
 
     def _note(self, state: Sequence[str], events: set[str]) -> str:
-        """What is odd about the state: several clusters, as perhaps nobody meant, or a newer release; what a lake has that is not shown."""
+        """A note about the state: several clusters, perhaps by mistake, a newer release, or rows of a lake that are not shown."""
         if isinstance(self._events, LakeTables):
             return self._events.note(events)
         clusters = self._clusters if state and self._clusters else []
@@ -255,10 +255,10 @@ class Session:
 
 
 def _lake(paths: Sequence[str]) -> str | None:
-    """The path that is a lake. Errors: UsageError where there are others beside it."""
+    """Return the path that is a lake. Errors: UsageError if there are other paths beside it."""
     lakes = [path for path in paths if is_lake(path)]
     if lakes and len(paths) > 1:
-        raise UsageError(f"{shown_uri(lakes[0])}: a lake is asked alone, not together with others", lakes[0])
+        raise UsageError(f"{shown_uri(lakes[0])}: a lake is queried alone, without other paths", lakes[0])
     return lakes[0] if lakes else None
 
 
@@ -276,6 +276,8 @@ def _rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch], columns: Form) -
     except RefusedError as error:
         raise QueryError(error) from error
 
+
+# ---- column names that are words of SQL
 
 _NAMES: Final = frozenset({"offset", "group", "at"})
 _WORDS: Final = (

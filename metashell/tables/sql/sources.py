@@ -26,9 +26,9 @@ from pyarrow.fs import FileType, LocalFileSystem
 
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import update_progress
+from metashell.common.uris import is_uri, shown_uri
 from metashell.disk.names import METADATA
 from metashell.disk.outputs import temporary_files
-from metashell.disk.uris import is_uri, shown_uri
 from metashell.tables.columns.chunk_records import with_names_once
 from metashell.tables.columns.reader import read_split
 from metashell.tables.columns.typed_arrays import UUID, as_uuids, file_schema, stored, with_children
@@ -40,10 +40,11 @@ from metashell.tables.lake.ledger import LakeFile, LakeState
 from metashell.tables.read_options import ANY, OF_BODIES, Bounds, Form, NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, RECORDS, tables
 from metashell.tables.splits import TARGET_BYTES, Split, absent_log, has_log, kind_of, splits_of
-from metashell.tables.sql.database import FilterBounds, Scan
+from metashell.tables.sql.database import PARQUET_FORMAT, FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
+from metashell.tables.stores.store import retry
 
 if TYPE_CHECKING:
     from metashell.disk.inputs import InputFile
@@ -68,7 +69,7 @@ class Wanted:
 
 
 class EventTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class EventTables:
         self._reading = Lock()
 
     def find(self) -> Mapping[str, MetashellError]:
-        """Find the logs; gives the tables that they do not have, and why. Errors: UsageError where there is no log."""
+        """Find the logs; return the tables that they do not have, and why. Errors: UsageError if there is no log."""
         self._files = [file for path in self._paths for file in input_files(path, self._log)]
         logs = set(map(kind_of, self._files))
         absent: dict[str, MetashellError] = {name: absent_log(self._paths, name) for name in self.schemas if not has_log(logs, name)}
@@ -113,7 +114,7 @@ class EventTables:
 
     @property
     def newer(self) -> NewerNotes:
-        """What a newer release wrote in what the question names; see `fault_count`."""
+        """Notes of what a newer release wrote in the tables of the question; see `fault_count`."""
         return max((self._newer.get(name, {}) for name in self._named), key=len, default={})
 
     def serve(self, name: str, scan: Scan) -> Any:
@@ -169,7 +170,8 @@ class EventTables:
             self._newer[each] = newer
 
 
-_PARQUET: Final = ds.ParquetFileFormat()
+# ---- tables of a lake
+
 _FILES_AHEAD: Final = 2
 _BATCHES_AHEAD: Final = 4
 _DAY: Final = timedelta(days=1)
@@ -180,26 +182,25 @@ def is_lake(place: str) -> bool:
     if not is_uri(place) or place.lower().startswith("file:"):
         return os.path.isfile(os.path.join(path_of_uri(place) if is_uri(place) else place, FORMAT))
     from metashell.tables.stores.file_systems import errors_of, file_system
-    from metashell.tables.stores.store import retry
 
     system, top = file_system(place)
     with errors_of(place):
         return bool(retry(lambda: system.get_file_info(f"{top.rstrip('/')}/{FORMAT}")).type == FileType.File)
 
 
-class Asked(TypedDict):
-    """The form of rows that was asked for, which a lake has to have."""
+class RowForm(TypedDict):
+    """The wanted form of rows, which a lake has to have."""
 
     show_secrets: bool
     columns: Form
 
 
 class LakeTables:
-    """Tables of events by name, as `served` asks for them. `go_on` raises where nobody waits for them any more."""
+    """Tables of events by name, as `served` asks for them. `go_on` raises when nothing waits for them any more."""
 
     fault_count = 0
     newer: Final[NewerNotes] = {}
-    """What was skipped when the lake was written is in its table `faults`."""
+    """Return the number of faults that were skipped when the lake was written: the rows of its table `faults`."""
 
     def __init__(self, place: str, *, show_secrets: bool, columns: Form, go_on: Callable[[], None]) -> None:
         from metashell.tables.stores.file_systems import file_system
@@ -212,8 +213,8 @@ class LakeTables:
         lake = read_format(self._store)
         if lake is None:
             raise PathError(f"{self._shown}: no lake here", self._shown)
-        self._asked: Asked = {"show_secrets": show_secrets, "columns": columns}
-        _require_readable(self._shown, lake, **self._asked)
+        self._form: RowForm = {"show_secrets": show_secrets, "columns": columns}
+        _require_readable(self._shown, lake, **self._form)
         self._lake = lake
         self._state = LakeState()
         self._is_new = False
@@ -240,15 +241,15 @@ class LakeTables:
         self._is_new = False
 
     def _read(self) -> None:
-        """Read what the lake holds now. Errors: UsageError where somebody has written it anew in another form; MetashellError."""
+        """Read what the lake holds now. Errors: UsageError if it was written anew in another form; MetashellError."""
         self._state = read_state(self._store)
         if self._state.format:
             # `format.json` follows the commit that wrote all anew, by the next export if that one was interrupted.
             self._lake = format_of(self._store, self._state.format)
-            _require_readable(self._shown, self._lake, **self._asked)
+            _require_readable(self._shown, self._lake, **self._form)
 
     def note(self, named: Collection[str]) -> str:
-        """What a newer version has written into these tables, and this one does not know."""
+        """Notes of what a newer version wrote into these tables and this one does not know."""
         more = [f"{name}.{column}" for name in sorted(named) for column in self._unknown(name)]
         return f"{self._shown}: written by a newer version of metashell, and not shown: {', '.join(more)}" if more else ""
 
@@ -262,9 +263,10 @@ class LakeTables:
         schema = self.schemas[name]
         files = [file for file in self._state.files.values() if file.table == name]
         fragments = [
-            _PARQUET.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema)) for file in sorted(files)
+            PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema))
+            for file in sorted(files)
         ]
-        whole = ds.FileSystemDataset(fragments, file_schema(schema), _PARQUET, self._system)
+        whole = ds.FileSystemDataset(fragments, file_schema(schema), PARQUET_FORMAT, self._system)
         wanted = schema if scan.columns is None else pa.schema([schema.field(column) for column in scan.columns])
         return ds.Scanner.from_batches(self._rows(whole, scan, wanted, files), schema=wanted)
 
@@ -283,7 +285,7 @@ class LakeTables:
             raise
 
     def _reason(self, error: Exception, files: Sequence[LakeFile]) -> MetashellError:
-        """Why files cannot be read: one that is gone is named."""
+        """Return the reason why files cannot be read; it names one that is gone."""
         from metashell.tables.stores.file_systems import TROUBLE, store_error
 
         with suppress(*TROUBLE):
@@ -298,7 +300,7 @@ class LakeTables:
 
 
 def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, columns: Form) -> None:
-    """Errors: UsageError for a lake whose rows are others than those that were asked for."""
+    """Errors: UsageError for a lake whose rows have another form than the wanted one."""
     if lake.table_format != PARQUET:
         raise UsageError(
             f"{shown}: a lake of tables in the format {lake.table_format}, which metashell sql does not read: ask Spark", shown
@@ -313,7 +315,7 @@ def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, colum
 
 
 def _known_of(file: LakeFile, schema: pa.Schema) -> pc.Expression:
-    """What is known of the rows of a file by its name: their cluster, and between which times they are."""
+    """What the name of a file tells of its rows: their cluster, and between which times they are."""
     cluster_id, day = partition_of(file.name)
     known = pc.field("cluster_id") == pa.scalar(cluster_id, pa.string())
     if not day or "timestamp" not in schema.names:
@@ -335,6 +337,8 @@ def _with_ids(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
+
+# ---- temporary files
 
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 

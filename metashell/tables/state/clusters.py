@@ -19,14 +19,14 @@ from metashell.codec.codes import (
     SECURITY_PROTOCOLS,
     code_name,
 )
-from metashell.codec.redaction import REDACTED, is_sensitive_config
+from metashell.codec.redaction import is_sensitive_config
 from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION, metadata_version_name
 from metashell.common.errors import MetashellError, PathError, UsageError
-from metashell.common.values import ZERO_UUID
+from metashell.common.uris import is_uri, place_and_query, shown_uri
+from metashell.common.values import REDACTED, ZERO_UUID
 from metashell.disk.inputs import find_logs, named_file, paths_of
 from metashell.disk.names import METADATA
 from metashell.disk.source import open_source
-from metashell.disk.uris import is_uri, place_and_query, shown_uri
 from metashell.metadata.image import BrokerRegistration, Listener, MetadataImage, load_image
 from metashell.metadata.image.image import damage_of
 from metashell.tables.input_files import LocalCopies, fetch_logs
@@ -48,7 +48,7 @@ class Cluster(NamedTuple):
 
     @property
     def fault_count(self) -> int:
-        """How many records are not in the state, or not all of them is."""
+        """The number of records that are not in the state, or only in part."""
         return len(self.image.faults) + sum(fault.record_count for fault in self.image.unread if not fault.is_whole)
 
 
@@ -120,7 +120,7 @@ def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
         logs += [log for log in _logs_of_store(uri) if log not in logs]
     if not logs:
         raise no_metadata(paths)
-    # Where no meta.properties tells a cluster's id, it is a path.
+    # Without a meta.properties that has the cluster's id, it is a path.
     if any("/" in cluster_id or cluster_id in ("", ".") for cluster_id, _ in logs):
         return [[path for _, path in logs]]
     groups: dict[str, list[str]] = {}
@@ -214,6 +214,8 @@ def _reach(cluster: Cluster) -> tuple[bool, int, int]:
     at = cluster.image.provenance
     return not cluster.fault_count, at.end_offset, -1 if at.certain_to is None else at.certain_to
 
+
+# ---- rows of the small tables
 
 Row = dict[str, Any]
 _DEFAULT_ENTITY: Final = "<default>"
@@ -328,7 +330,7 @@ def voter_rows(image: MetadataImage) -> Iterator[Row]:
 
 
 def source_row(cluster: Cluster) -> Row:
-    """Where a cluster's state is from; a position that is not known is null."""
+    """The origin of a cluster's state; a position that is not known is null."""
     provenance = cluster.image.provenance
     known = {"offset": provenance.offset, "epoch": provenance.epoch, "timestamp": provenance.timestamp_ms}
     return {

@@ -14,7 +14,7 @@ from metashell.tables.columns.typed_arrays import TIME, UUID
 
 _TEXT: Final = pa.string()
 _TEXTS: Final = pa.list_(pa.string())
-_IDS: Final = pa.list_(pa.int32())
+IDS: Final = pa.list_(pa.int32())
 _UUIDS: Final = pa.list_(UUID)
 _ADDRESS: Final = [("host", _TEXT), ("port", pa.int32())]
 _ENDPOINTS: Final = pa.map_(_TEXT, pa.struct(_ADDRESS))
@@ -43,12 +43,12 @@ SCHEMAS: Final = {
             ("leader_epoch", pa.int32()),
             ("leader_recovery_state", _TEXT),
             ("partition_epoch", pa.int32()),
-            ("replicas", _IDS),
-            ("isr", _IDS),
-            ("eligible_leader_replicas", _IDS),
-            ("last_known_elr", _IDS),
-            ("adding_replicas", _IDS),
-            ("removing_replicas", _IDS),
+            ("replicas", IDS),
+            ("isr", IDS),
+            ("eligible_leader_replicas", IDS),
+            ("last_known_elr", IDS),
+            ("adding_replicas", IDS),
+            ("removing_replicas", IDS),
             ("directories", _UUIDS),
             ("directories_text", _TEXTS),
             ("is_under_replicated", pa.bool_()),
@@ -128,9 +128,6 @@ SCHEMAS: Final = {
 `sources` says what the state was read from, and up to which offset. `quotas.user` is null where the entity names no user."""
 
 
-_OLD_TEXTS: Final = pa.list_(pa.string())
-
-
 def _listeners(named: list[tuple[str, Any]]) -> list[str]:
     return [f"{name}://{at['host']}:{at['port']} {at['security_protocol']}" for name, at in named]
 
@@ -155,7 +152,7 @@ def _old_schema(schema: pa.Schema) -> pa.Schema:
     fields = []
     for field in schema:
         if pa.types.is_map(field.type):
-            fields.append(field.with_type(_OLD_TEXTS))
+            fields.append(field.with_type(_TEXTS))
         elif pa.types.is_timestamp(field.type):
             fields.append(field.with_type(pa.int64()))
         elif field.name.endswith("_text"):
@@ -176,6 +173,6 @@ def old_batch(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         array = batch.column(text if text in batch.schema.names else field.name)
         if pa.types.is_map(array.type):
             make = _LISTS[field.name]
-            array = pa.array([None if named is None else make(named) for named in array.to_pylist()], _OLD_TEXTS)
+            array = pa.array([None if named is None else make(named) for named in array.to_pylist()], _TEXTS)
         arrays.append(array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array)
     return pa.RecordBatch.from_arrays(arrays, OLD_SCHEMAS[name].names)

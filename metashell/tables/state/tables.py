@@ -26,7 +26,7 @@ from metashell.tables.columns.typed_tables import sql_batch
 from metashell.tables.columns.vectors import Buffer, Ints, offsets_of
 from metashell.tables.read_options import Form
 from metashell.tables.state.clusters import MAKERS, Cluster, Row, config_rows, source_row
-from metashell.tables.state.schemas import OLD_SCHEMAS, PARTITIONS, SCHEMAS, old_batch
+from metashell.tables.state.schemas import IDS, OLD_SCHEMAS, PARTITIONS, SCHEMAS, old_batch
 
 _SMALL_ROWS = 1 << 16
 _TEXT_OF = "_text"
@@ -111,10 +111,11 @@ def plain(name: str, batch: pa.RecordBatch, columns: Form = "typed") -> pa.Recor
     return shaped_batch(batch, state_schemas(columns)[name])
 
 
+# ---- partitions, from the bytes that hold them
+
 CHUNK_ROWS: Final = 1 << 15
 _FRAME_SIZE: Final = 3
 _ONE_BYTE_MAX: Final = 127
-_IDS: Final = pa.list_(pa.int32())
 _RAW: Final = pa.schema(
     [
         ("number", pa.int32()),
@@ -123,19 +124,19 @@ _RAW: Final = pa.schema(
         ("leader_epoch", pa.int32()),
         ("leader_recovery_state", pa.int8()),
         ("partition_epoch", pa.int32()),
-        ("replicas", _IDS),
-        ("isr", _IDS),
-        ("eligible_leader_replicas", _IDS),
-        ("last_known_elr", _IDS),
-        ("adding_replicas", _IDS),
-        ("removing_replicas", _IDS),
+        ("replicas", IDS),
+        ("isr", IDS),
+        ("eligible_leader_replicas", IDS),
+        ("last_known_elr", IDS),
+        ("adding_replicas", IDS),
+        ("removing_replicas", IDS),
         ("directories", pa.list_(pa.binary())),
     ]
 )
 """Before names are joined in: `number` is that of the topic."""
 _INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 _ATTRIBUTES: Final = {"eligible_leader_replicas": "elr"}
-"""Where PartitionRegistration calls it otherwise."""
+"""Fields that PartitionRegistration calls otherwise."""
 
 
 def partition_batches(image: MetadataImage, cluster_id: str) -> Iterator[pa.RecordBatch]:
@@ -275,7 +276,7 @@ class _Chunk:
 
 
 def _value_places(buffer: Buffer, starts: Ints, span_ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Where the values of records in spans start and end; `image/spans` says what may be relied on."""
+    """Yield where the values of records in spans start and end; `metadata.image.spans` says what may be relied on."""
     ends = np.empty_like(starts)
     ends[:-1] = starts[1:]
     ends[np.cumsum(counts)[counts > 0] - 1] = span_ends[counts > 0]

@@ -23,11 +23,11 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, S3FileSystem
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.terminal import show_progress
-from metashell.disk.uris import URI_MARK, shown_uri, without_credentials
+from metashell.common.uris import URI_MARK, shown_uri, without_credentials
 from metashell.tables.stores.store import retry
 
 TROUBLE = (OSError, ValueError, ArrowException)
-"""What pyarrow's file systems raise when credentials or the network are missing: each has its own."""
+"""Exceptions of pyarrow's file systems when credentials or the network are missing: each file system has its own."""
 _ASKED_FOR = {"gs": "retry_limit_seconds=20", "gcs": "retry_limit_seconds=20", "s3": "allow_delayed_open=true"}
 """Parameters that a URI gets unless it has them. Google's client retries for a quarter of an hour when there are no credentials. S3's
 writes a small object by one request instead of three, where pyarrow knows that parameter."""
@@ -44,7 +44,7 @@ _AWS_VARIABLES = (
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
 )
-"""What a client reads when it is made."""
+"""Environment variables that a client reads when it is made."""
 _SYSTEMS: dict[tuple[object, ...], Any] = {}
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _UNREADABLE = "Cannot parse URI"
@@ -74,7 +74,7 @@ def file_system(uri: str) -> tuple[Any, str]:
         if isinstance(error, OSError):
             raise store_error(uri, error) from error
         if _UNREADABLE in str(error):
-            # pyarrow's words tell a position in a text that nobody is shown.
+            # pyarrow's message gives a position in a text that the user never sees.
             raise UsageError(f"{shown_uri(uri)}: {_QUOTED}", shown_uri(uri)) from error
         raise UsageError(str(store_error(uri, error)), shown_uri(uri)) from error
 
@@ -91,7 +91,7 @@ def _found(uri: str) -> tuple[Any, str]:
 
 
 def _require_parsed(uri: str) -> None:
-    """Errors: ValueError for an S3 URI that pyarrow does not understand; with a region it asks nobody for one."""
+    """Errors: ValueError for an S3 URI that pyarrow does not understand. With a region in it, pyarrow sends no request to find one."""
     if uri.startswith("s3://"):
         FileSystem.from_uri(
             _ANONYMOUS.sub(r"\g<rest>", uri) + ("" if "region=" in uri else f"{'&' if '?' in uri else '?'}region=us-east-1")
@@ -112,7 +112,7 @@ def _opened(uri: str) -> tuple[Any, str]:
 
 
 def _unsigned(uri: str) -> tuple[Any, str]:
-    """S3 without a signature, also where there are keys: pyarrow's URIs have no word for that, its file system has."""
+    """S3 without signatures, even if there are keys: pyarrow's URIs cannot say that, its file system can."""
     system, path = FileSystem.from_uri(uri)
     known = dict(parse_qsl(uri.partition("?")[2]))
     chosen = {name: known[name] for name in ("endpoint_override", "scheme") if name in known}
@@ -129,7 +129,7 @@ def _cause(uri: str, error: Exception) -> str:
 
 @contextmanager
 def errors_of(uri: str) -> Iterator[None]:
-    """What a store says, as an error about a URI."""
+    """Return a store's message as an error about a URI."""
     try:
         yield
     except TROUBLE as error:
@@ -145,7 +145,7 @@ def store_error(uri: str, error: Exception) -> PathError:
 
 
 def _reason_of(uri: str) -> str:
-    """Why a store refuses: what it says of a list, since the answer to a `HEAD` has no text. Empty where it gives the list."""
+    """Return the reason why a store refuses: its answer to a list, since the answer to a `HEAD` has no text. Empty if it lists."""
     try:
         system, path = file_system(uri)
         system.get_file_info(FileSelector(f"{path.partition('/')[0]}/.metashell-{uuid4().hex}", allow_not_found=True))
@@ -167,10 +167,12 @@ def has_bucket(system: Any, path: str) -> bool:
         return True  # who may not ask for it may still read in it
 
 
+# ---- errors of stores in plain words
+
 NOTHING: Final = "No such file or directory"
 _AWS = re.compile(r"AWS Error (\w+)(?: \(HTTP status (-?\d+)\))? during (\w+) operation: (.*)", re.DOTALL)
 _UNKNOWN = re.compile(r"Unable to parse ExceptionName: (\w+) Message: (.*)", re.DOTALL)
-"""What Amazon's client says of a code that it has no name for."""
+"""The message of Amazon's client for a code that it has no name for."""
 _REQUEST_ID = re.compile(r" ?\(Request ID: [^)]*\)?")
 _NO_BODY: Final = "No response body."
 _REGION = re.compile(r"(?:located in|expecting) '([\w-]+)'")
@@ -245,6 +247,8 @@ def _of_amazon(uri: str, code: str, status: str | None, operation: str, text: st
     return f"the store refused {about}" if text.startswith(_NO_BODY) and status in _REFUSED else f"{operation}: {code}: {text}".rstrip(": ")
 
 
+# ---- whether a store can be reached
+
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 20.0
 """A store that has much to do may think for a while."""
@@ -252,7 +256,7 @@ _WAITS_S: Final = (0.5,)
 """Between tries: a store that is started anew refuses for a moment."""
 _PORTS: Final = {"http": 80, "https": 443}
 _PROXIES: Final = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy")
-"""What Google's and Azure's clients go through; S3's does not."""
+"""The proxies of Google's and Azure's clients; S3's uses none."""
 _answering: set[Address] = set()
 
 
@@ -290,7 +294,7 @@ def require_answer(uri: str) -> None:
 
 
 def address_of(uri: str) -> Address | None:
-    """Where the client of a URI's store will ask; None where only the client knows that."""
+    """Return the address that the client of a URI's store will connect to; None if only the client knows it."""
     scheme, _, rest = uri.partition(URI_MARK)
     place, _, query = rest.partition("?")
     known = dict(parse_qsl(query))
@@ -336,7 +340,7 @@ def _parsed(endpoint: str, scheme: str) -> Address | None:
 
 
 class _Reason(NamedTuple):
-    """Why there is no answer, behind the address; `is_lasting` where another try would say the same."""
+    """Return why there is no answer, after the address; `is_lasting` if another try would fail the same way."""
 
     said: str
     is_lasting: bool = False
@@ -416,7 +420,7 @@ def _knock(address: Address, plain: socket.socket) -> _Reason | None:
 
 
 def _wrapped(address: Address, plain: socket.socket) -> socket.socket:
-    """With TLS where the address wants it. Whether to trust the server is asked by the store's client, before it sends a key."""
+    """With TLS if the address wants it. The store's client verifies the server before it sends a key."""
     if address.scheme == "http":
         return plain
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from shutil import copyfileobj, rmtree
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.runtime import sync_file
-from metashell.disk.uris import URI_MARK, expand_braces, is_uri, shown_uri
+from metashell.common.uris import URI_MARK, expand_braces, is_uri, shown_uri
+from metashell.disk.inputs import paths_of
+from metashell.disk.outputs import errors_naming, refuse_folder_of_logs
+from metashell.tables.stores.locks import folder_lock
 from metashell.tables.stores.store import LOCK, Held, StoreFile, checked_name
 
 if TYPE_CHECKING:
@@ -22,8 +28,6 @@ PART = ".part"
 
 def path_of_uri(uri: str) -> str:
     """The path of a `file://` URI. Errors: UsageError for one of another machine."""
-    from urllib.parse import unquote
-
     rest = uri.partition(URI_MARK)[2].partition("?")[0]
     if not rest.startswith("/"):
         host, _, rest = rest.partition("/")
@@ -53,7 +57,7 @@ class LocalStore:
         return os.path.join(self._folder, checked_name(name))
 
     def require_writable(self) -> None:
-        """A folder that is not there yet is not made: what lies above it is asked."""
+        """A missing folder is not created: the nearest folder above it is checked."""
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."
@@ -99,8 +103,6 @@ class LocalStore:
             if durable:
                 _sync_file(path)
             if os.stat(path).st_dev != os.stat(os.path.dirname(target)).st_dev:
-                from shutil import copyfileobj
-
                 with open(path, "rb") as source, self.create(name, durable=durable) as file:
                     copyfileobj(source, file, 1 << 20)
                 os.unlink(path)
@@ -124,10 +126,6 @@ class LocalStore:
             raise PathError.of(path, error) from error
 
     def get_file(self, name: str, path: str) -> None:
-        from shutil import copyfileobj
-
-        from metashell.disk.outputs import errors_naming
-
         source = self._path(name)
         with _errors_of(source), open(source, "rb") as file, errors_naming(path), open(path, "wb") as copy:
             copyfileobj(file, copy, 1 << 20)
@@ -187,8 +185,6 @@ class LocalStore:
                     folder = folder.rpartition("/")[0]
 
     def remove_below(self, folder: str) -> None:
-        from shutil import rmtree
-
         path = self._path(folder)
         with _errors_of(path), suppress(FileNotFoundError):
             rmtree(path)
@@ -200,8 +196,6 @@ class LocalStore:
         return path
 
     def lock(self, purpose: str) -> AbstractContextManager[Held]:
-        from metashell.tables.stores.locks import folder_lock
-
         return folder_lock(self._folder, LOCK, purpose)
 
 
@@ -246,6 +240,8 @@ def _sync_folder(folder: str) -> None:
     _sync_file(folder)
 
 
+# ---- refused places
+
 SCHEMES = ("file", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _SAME = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 
@@ -261,8 +257,6 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
     """Errors: PathError for a folder of output in one of the sources, or on this machine in any directory of logs."""
     read = list(sources)
     if not is_uri(place):
-        from metashell.disk.outputs import refuse_folder_of_logs
-
         refuse_folder_of_logs(place, [path for source in read for path in _local(source)])
         return
     own = _parts(place)
@@ -275,7 +269,6 @@ def _local(source: str) -> list[str]:
     """The paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
     if is_uri(source):
         return [path_of_uri(source)] if source.partition(URI_MARK)[0].lower() == "file" else []
-    from metashell.disk.inputs import paths_of
 
     try:
         return paths_of(source)
@@ -285,8 +278,6 @@ def _local(source: str) -> list[str]:
 
 def _lies_in(own: list[str], parts: list[str]) -> bool:
     """Whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
-    from fnmatch import fnmatchcase
-
     if not parts or not own:
         return not parts
     if parts[0] == "**" and (_lies_in(own, parts[1:]) or _lies_in(own[1:], parts)):
@@ -296,8 +287,6 @@ def _lies_in(own: list[str], parts: list[str]) -> bool:
 
 def _parts(uri: str) -> list[str]:
     """The scheme and the parts of a path, without what opens the store."""
-    from urllib.parse import unquote
-
     scheme, _, rest = shown_uri(uri).partition(URI_MARK)
     path = unquote(rest.partition("?")[0])
     return [_SAME.get(scheme.lower(), scheme.lower()), *filter(None, path.split("/"))]

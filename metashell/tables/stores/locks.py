@@ -5,30 +5,35 @@ inherit: a worker that outlives its killed parent by a moment does not keep the 
 of the same process, and is lost when any descriptor of its file is closed there, so `_OURS` comes first.
 
 Stores have no locks, so there the lock is made of objects alone. Each writer puts a file of its own into `_metashell/locks`, and then
-lists them: where another live one is, it removes its own and gives up. Of two that come at once both may give up, which is safe; both
-going on is impossible where a list shows what was written before it. A file is alive as long as it is rewritten every few seconds, by the
+lists them: if another live one is there, it removes its own and gives up. Two writers that come at once may both give up, which is safe;
+they cannot both go on, since a list shows what was written before it. A file is alive as long as it is rewritten every few seconds, by the
 clock of the store, never by ours. A lock that may have been lost is lost for good: a process that slept for minutes does not rewrite its
 file, since another may have removed it and written in its place."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import struct
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Event, Thread
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
 from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.common.terminal import terminal_line
 from metashell.tables.stores.store import LOCK, Store, StoreFile
 
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """A lock that is held: who says to have it, in words, and for how long it was not renewed by the clock of this machine.
+    """A lock that is held: its owner, in words, and how long ago it was renewed, by the clock of this machine.
 
     `silent_ms` is None where a lock needs no renewal: on this machine.
     """
@@ -38,9 +43,9 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """Who writes to a folder now, None where nobody does.
+    """The owner of the lock on a folder, None if nobody writes to it now.
 
-    In a store the clock of this machine stands for that of the store, which only a writer can ask. Errors: MetashellError.
+    In a store the clock of this machine stands for that of the store, which only a writer can read. Errors: MetashellError.
     """
     return _local_lock_owner(store.place) if store.is_local else _remote_lock_owner(store)
 
@@ -63,11 +68,9 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: the system says so on Linux, elsewhere what the file says is believed."""
+    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
-    import fcntl
-    import struct
 
     shape = "hhqqi"  # struct flock: type, whence, start, length, process
     found = fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(shape, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
@@ -76,7 +79,7 @@ def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
 
 def _remote_lock_owner(store: Store) -> LockOwner | None:
     now_ms = time.time_ns() // 1_000_000
-    for file in sorted(store.files(FOLDER), key=lambda file: -file.mtime_ms):
+    for file in sorted(store.files(LOCK_FOLDER), key=lambda file: -file.mtime_ms):
         silent_ms = max(now_ms - file.mtime_ms, 0)
         if silent_ms > LIVES_MS or (text := store.read(file.name)) is None or is_dead(said := parse_owner(text)):
             continue
@@ -85,8 +88,7 @@ def _remote_lock_owner(store: Store) -> LockOwner | None:
 
 
 def describe_owner(purpose: str) -> dict[str, Any]:
-    """This process: what it does, where it runs, since when."""
-    from datetime import UTC, datetime
+    """Return a description of this process: what it does, where it runs, since when."""
     from socket import gethostname
 
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
@@ -94,15 +96,11 @@ def describe_owner(purpose: str) -> dict[str, Any]:
 
 
 def owner_json(purpose: str) -> bytes:
-    import json
-
     return json.dumps(describe_owner(purpose)).encode()
 
 
 def parse_owner(text: bytes) -> dict[str, Any]:
-    """What a holder wrote of itself; nothing where that is damaged, or of somebody else."""
-    import json
-
+    """Return what an owner wrote about itself; nothing if that is damaged, or somebody else's."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -111,11 +109,12 @@ def parse_owner(text: bytes) -> dict[str, Any]:
 
 
 def owner_text(said: dict[str, Any]) -> str:
-    """The holder in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
-    from metashell.common.terminal import terminal_line
-
+    """The owner in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
     words = {key: terminal_line(str(said.get(key, "?"))) for key in ("purpose", "pid", "host", "since")}
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
+
+
+# ---- whether the owner of a lock is alive
 
 
 def is_dead(said: dict[str, Any]) -> bool:
@@ -132,13 +131,15 @@ def is_dead(said: dict[str, Any]) -> bool:
 
 
 def _machine() -> str:
-    """What numbers of processes mean something in: a start of a machine, and a name space on it. Empty where that is not known."""
+    """Return the scope of process numbers: a start of a machine and a name space on it. Empty where that is not known."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     except OSError:
         return ""
 
+
+# ---- a folder of this machine
 
 _TRIES = 10
 _OURS: dict[str, object] = {}
@@ -161,7 +162,6 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
     Errors: UsageError where another process has it; PathError where the folder cannot be written to.
     """
-
     real = os.path.realpath(folder)
     # One step, so that of two threads one gets it.
     if _OURS.setdefault(real, own := object()) is not own:
@@ -176,7 +176,7 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
             os.pwrite(descriptor, owner_json(purpose), 0)
             yield FolderLock()
         finally:
-            # While it is still held: whoever opens the file after this makes another.
+            # Removed while it is still locked: the next process that opens the name creates another file.
             with suppress(OSError):
                 os.unlink(path)
             os.close(descriptor)
@@ -188,7 +188,7 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
 
 def is_ours(folder: str) -> bool:
-    """Whether this process has locked a folder. Whoever opens the file of that lock here, and closes it, loses it."""
+    """Whether this process has locked a folder. Opening the file of that lock here and closing it loses the lock."""
     return os.path.realpath(folder) in _OURS
 
 
@@ -212,8 +212,6 @@ def _locked_file(folder: str, real: str, path: str) -> int:
 
 def _is_free(descriptor: int) -> bool:
     """Lock the file, unless another process has it."""
-    import fcntl
-
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -225,7 +223,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _is_still(path: str, descriptor: int) -> bool:
-    """Whether the file that was locked has its name yet: the one before may just have removed it."""
+    """Whether the locked file still has its name: its last owner may just have removed it."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -235,14 +233,15 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 
 def in_use_error(shown: str, said: bytes) -> UsageError:
-    """The error for a folder that another has, by what it wrote about itself."""
-
+    """The error for a folder that another process has locked, with what it wrote about itself."""
     found = parse_owner(said)
     who = owner_text(found) if found else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)
 
 
-FOLDER: Final = "_metashell/locks"
+LOCK_FOLDER: Final = "_metashell/locks"
+# ---- a folder of a store
+
 RENEWED_EVERY_S: Final = 15.0
 LIVES_MS: Final = 120_000
 _LOST_AFTER_S: Final = LIVES_MS / 2 / 1000
@@ -268,7 +267,7 @@ class StoreLock:
 
     def __init__(self, files: _Files, purpose: str) -> None:
         self._files = files
-        self.name = f"{FOLDER}/{uuid4().hex}.json"
+        self.name = f"{LOCK_FOLDER}/{uuid4().hex}.json"
         self._text = owner_json(purpose)
         self._ended = Event()
         self._renewed_s = now_s()
@@ -285,8 +284,8 @@ class StoreLock:
         self._thread.start()
 
     def _others(self) -> Iterator[tuple[str, bytes]]:
-        """The locks of others that may live: what they say of themselves."""
-        found = self.listed(self._files, FOLDER)
+        """The locks of others that may be alive: what they wrote about themselves."""
+        found = self.listed(self._files, LOCK_FOLDER)
         (now_ms,) = (file.mtime_ms for file in found if file.name == self.name)
         for file in found:
             if file.name == self.name:
@@ -297,7 +296,7 @@ class StoreLock:
                 yield file.name, said
 
     def listed(self, store: _Listed, folder: str) -> list[StoreFile]:
-        """What lies in the folder of locks, or above. A list without our own is of an earlier time, and would lack others' files too."""
+        """List the folder of locks, or a higher one. A list without our own file is an old one, and may lack others' files too."""
         for seconds in _LIST_WAITS_S:
             found = store.files(folder)
             if any(file.name == self.name for file in found):
@@ -313,14 +312,14 @@ class StoreLock:
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEWED_EVERY_S):
-            # What fails now may work the next time; a lock that is lost for good is not written again.
+            # A request that fails now may work the next time; a lock that is lost for good is not written again.
             with suppress(MetashellError):
                 if self._is_lost():
                     return
                 self._write()
 
     def _is_lost(self) -> bool:
-        """Whether another can have it; that stays so. Errors: MetashellError of the store, which says nothing yet."""
+        """Whether another can have it; once true, it stays true. Errors: MetashellError of the store, which says nothing yet."""
         if not self._lost and now_s() - self._renewed_s > _LOST_AFTER_S:
             self._lost = f"was not renewed for {_LOST_AFTER_S:.0f} s"
         if not self._lost and not self._files.has(self.name):

@@ -21,20 +21,20 @@ from pyarrow import memory_map
 from pyarrow.fs import FileSelector, FileType
 
 from metashell.common.errors import PathError, UsageError
+from metashell.common.uris import shown_uri
 from metashell.disk.outputs import LOG_DIRECTORY_MARKS, errors_naming
-from metashell.disk.uris import shown_uri
 from metashell.tables.stores.file_systems import TROUBLE, file_system, store_error
 from metashell.tables.stores.store import Held, StoreFile, checked_name, retry
 
 T = TypeVar("T")
 _AT_ONCE: Final = 8
-"""How many requests wait for the store at the same time."""
+"""The number of requests that wait for the store at the same time."""
 _COPIED: Final = 8 << 20
 _TYPES: Final = {".html": "text/html; charset=utf-8", ".json": "application/json", ".csv": "text/csv; charset=utf-8"}
 _BYTES: Final = "application/octet-stream"
-"""What a browser is told that a file is."""
+"""Content types of files, for browsers."""
 _RENAMES = frozenset(("hdfs", "viewfs"))
-"""Where a file is renamed, but not onto another."""
+"""File systems that rename a file, but not onto another."""
 
 
 class RemoteStore:

@@ -1,7 +1,9 @@
-"""What a place of output can do, whether it is a folder on this machine or one in a store."""
+"""The operations of an output place, whether it is a folder on this machine or one in a store."""
 
 from __future__ import annotations
 
+from random import uniform
+from time import sleep
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -77,11 +79,11 @@ class Store(Protocol):
         ...
 
     def read(self, name: str) -> bytes | None:
-        """A whole file; None where there is none."""
+        """Return a whole file; None if there is none."""
         ...
 
     def get_file(self, name: str, path: str) -> None:
-        """Copy a file to this machine, under a path that is nothing else's. Errors: also where there is none."""
+        """Copy a file to this machine, to an unused path. Errors: also if there is none."""
         ...
 
     def files(self, below: str = "") -> list[StoreFile]:
@@ -89,7 +91,7 @@ class Store(Protocol):
         ...
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
-        """The bytes of those files that are there, each asked for by its name, several at a time where that pays."""
+        """Return the bytes of those files that exist; each is read by its name, several at a time if that is quicker."""
         ...
 
     def move(self, source: str, target: str, size: int | None = None) -> None:
@@ -134,6 +136,8 @@ def checked_name(name: str) -> str:
     return name
 
 
+# ---- repeated requests
+
 T = TypeVar("T")
 WAITS_S: Final = (0.1, 0.4, 1.6)
 """The store's own client has tried several times before each of these."""
@@ -151,7 +155,7 @@ _PASSING: Final = (
     "imeout",
     "ncomplete",
 )
-"""What a store says of trouble that may pass."""
+"""Words of a store's errors about trouble that may pass."""
 _HOPELESS: Final = ("curlCode: 6,", "curlCode: 7,", "curlCode: 60,", "UNKNOWN_HOST")
 """Among these: no such host, nothing listens there, a certificate that is not trusted."""
 
@@ -174,8 +178,5 @@ def is_transient(said: str) -> bool:
 
 
 def _wait(seconds: float) -> None:
-    from random import uniform
-    from time import sleep
-
     # Many workers that failed at once shall not come back at once.
     sleep(seconds * uniform(0.5, 1.5))

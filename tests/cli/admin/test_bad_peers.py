@@ -31,7 +31,7 @@ from metashell.codec.messages import (
 from metashell.common.errors import MetashellError, UsageError
 from metashell.net.addresses import ConnectError
 from tests.cli.admin.peers import BROKER_APIS, CONTROLLER_APIS, HangUp, Peer, Silence, peer
-from tests.net.client.test_client import closed_port
+from tests.net.test_client import closed_port
 
 UNREGISTER = UnregisterBrokerRequest(broker_id=3)
 CREATE = CreateTopicsRequest(topics=(CreateTopicsRequest.CreatableTopic(name="a"), CreateTopicsRequest.CreatableTopic(name="b")))

@@ -1,4 +1,4 @@
-"""What always holds in a consumer group: nobody's partition is another's, epochs do not go back, and in the end all have their targets."""
+"""Invariants of consumer groups: a partition has one owner, epochs do not go back, and in the end all members have their targets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_walk_breaks_an_invariant_and_every_group_settles(assignor: str, inte
 
 
 def test_three_members_come_to_their_targets_as_the_worked_trace_says() -> None:
-    """groups.md 10.4, with every epoch one higher."""
+    """The example of KIP-848, with every epoch one higher: here the first member raises the group's epoch to 2."""
     world = World(topics=(("t", 6),))
     a, b, c = (Client(name, ["t"]) for name in "abc")
     world.clients = [a, b, c]

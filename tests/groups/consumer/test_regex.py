@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.groups.consumer.subscription import LARGEST, Regex, RegexError
+from metashell.groups.consumer.regex import RegexSyntaxError
+from metashell.groups.consumer.subscription import LARGEST, Regex
 
 TEXTS = (*("", "a", "aa", "ab", "b", "abc", "A", "a-b", "a.b", "1", "12", "_x", "orders", "orders-1", "x{2", "aaa", "-", "]", "z9"),)
 # What com.google.re2j 1.8, which 4.3.1 uses, says of a pattern: for each of the texts whether it matches, or why it is none.
@@ -183,7 +184,7 @@ ROWS = {
 def test_a_pattern_is_what_re2j_takes_it_for(pattern: str) -> None:
     try:
         regex = Regex(pattern)
-    except RegexError as error:
+    except RegexSyntaxError as error:
         assert str(error) == ROWS[pattern]
     else:
         assert "".join("1" if regex.matches(text) else "0" for text in TEXTS) == ROWS[pattern]
@@ -193,7 +194,7 @@ def test_a_pattern_is_what_re2j_takes_it_for(pattern: str) -> None:
 def test_whatever_a_client_sends_is_a_pattern_or_is_refused_in_words(pattern: str, text: str) -> None:
     try:
         assert Regex(pattern).matches(text) in (True, False)
-    except RegexError as error:
+    except RegexSyntaxError as error:
         assert str(error)
 
 
@@ -204,14 +205,14 @@ def test_a_pattern_that_backtracks_for_ever_elsewhere_is_done_at_once() -> None:
 
 
 def test_a_pattern_may_not_grow_without_bounds() -> None:
-    with pytest.raises(RegexError, match="expression is too large"):
+    with pytest.raises(RegexSyntaxError, match="expression is too large"):
         Regex("((a{100}){100}){100}")
     assert Regex(f"a{{0,{LARGEST // 4}}}").matches("a" * 200)
 
 
 @pytest.mark.parametrize("pattern", ["(" * 101 + "a" + ")" * 101, "a{" + "9" * 5000 + "}", "(?:" * 5000, "[" * 30_000, "a*" * 30_000])
 def test_a_pattern_that_is_too_much_is_refused(pattern: str) -> None:
-    with pytest.raises(RegexError):
+    with pytest.raises(RegexSyntaxError):
         Regex(pattern)
 
 
@@ -227,7 +228,7 @@ def test_a_pattern_that_is_too_much_is_refused(pattern: str) -> None:
     ],
 )
 def test_a_pattern_that_would_stop_the_loop_is_refused_before_it_is_read(pattern: str) -> None:
-    with pytest.raises(RegexError):
+    with pytest.raises(RegexSyntaxError):
         Regex(pattern)
 
 

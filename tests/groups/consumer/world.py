@@ -1,4 +1,12 @@
-"""A group whose members obey the rules of KIP-848, on a clock that tests set: for the invariants of groups.md 10.5."""
+"""A group whose members obey the rules of KIP-848, on a clock that tests set.
+
+`World.check` holds the group to these invariants:
+- E1: no partition is assigned to, or still to be revoked by, two members.
+- E2: no two clients own a partition.
+- E3: epochs of the group and its members do not go back, and the target's is never above the group's.
+- E4: a member's assigned and revoking partitions are disjoint.
+- E5: a stable member has its target.
+- E8: the log, folded, gives the coordinator's state."""
 
 from __future__ import annotations
 
@@ -173,7 +181,7 @@ class World:
         return group if isinstance(group, ConsumerGroup) else None
 
     def check(self) -> None:
-        """E1 to E5 and E8 of groups.md 10.5."""
+        """Check E1 to E5 and E8 of the module."""
         state = self.shard.coordinator.state
         assert state.findings == []
         if not isinstance(state.groups.get(GROUP), ClassicGroup):

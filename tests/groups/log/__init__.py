@@ -1,1 +1,1 @@
-"""Tests of the logs of groups; `making.py` writes logs from golden conversations."""
+"""Tests of the logs of groups; `written_logs.py` writes logs from golden conversations."""

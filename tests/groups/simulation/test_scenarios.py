@@ -1,4 +1,4 @@
-"""Every scenario keeps every rule with every strategy, and costs what the protocols say it costs (groups.md 19)."""
+"""Every scenario keeps every rule with every strategy, and costs what its protocol implies."""
 
 from __future__ import annotations
 

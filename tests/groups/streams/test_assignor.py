@@ -64,6 +64,6 @@ def test_the_queue_gives_the_lowest_first(items: list[tuple[int, int]]) -> None:
     queue: JavaQueue[tuple[int, int]] = JavaQueue()
     for rank, item in items:
         queue.add(rank, (rank, item))
-    taken = [queue.take() for _ in items]
+    taken = [queue.poll() for _ in items]
     assert [rank for rank, _ in taken] == sorted(rank for rank, _ in items)
     assert sorted(taken) == sorted(items)

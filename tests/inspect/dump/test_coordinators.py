@@ -156,7 +156,7 @@ def test_the_tight_loop_writes_what_the_careful_way_writes(folder: str, skip: bo
             size = int.from_bytes(data[at + 8 : at + 12], "big") + 12
             writer.batch(data, at, size, at)
             at += size
-        return b"".join(writer.take())
+        return b"".join(writer.take_text())
 
     assert written(True) == written(False)
 

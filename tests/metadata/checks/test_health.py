@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,14 +12,16 @@ from hypothesis import strategies as st
 from metashell.codec.batch_writer import LEADER_CHANGE
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
-from metashell.metadata.checks import Facts, Health, judge
+from metashell.demo import demo_directory
+from metashell.disk.source import open_source
+from metashell.metadata.checks import PARTITION_GROUPS, Facts, Health, count_partitions, judge
 from metashell.metadata.checks.facts import QuorumAnswers, Replica
 from metashell.metadata.checks.partitions import PartitionJudge
-from metashell.metadata.image import ImageLoader, MetadataImage, ReplayError
+from metashell.metadata.image import ImageLoader, MetadataImage, ReplayError, load_image
 from metashell.metadata.image.partitions import partition_from_record, partition_reader
 from metashell.metadata.nodes.places import paths_of
 from tests.metadata.image.batches import batch, control_batch, record
-from tests.metadata.image.test_newer import image_of
+from tests.metadata.image.test_image import image_of
 
 TOPIC = bytes(range(16))
 DIRECTORIES = {id: bytes([id] * 16) for id in (1, 2, 3, 4)}
@@ -333,3 +336,32 @@ def test_a_row_that_looks_sound_is_sound(data):
     except (DecodeError, ReplayError):
         return  # No such record is ever in a span.
     assert quick in (None, judge(read))
+
+
+@pytest.fixture(scope="module")
+def image() -> MetadataImage:
+    with open_source(demo_directory()) as source:
+        return load_image(source)
+
+
+def test_each_replica_counts_by_broker_and_by_rack(image):
+    by_broker = Counter(id for _, _, partition in image.topics.iter_partitions() for id in partition.replicas)
+    assert count_partitions(Health(image), image.topics, "broker") == by_broker
+    racks: Counter[str | None] = Counter()
+    for id, count in by_broker.items():
+        racks[image.cluster.brokers[id].rack] += count
+    assert count_partitions(Health(image), image.topics, "rack") == racks
+
+
+def test_each_partition_counts_once_by_anything_else(image):
+    for by in set(PARTITION_GROUPS) - {"broker", "rack"}:
+        assert sum(count_partitions(Health(image), image.topics, by).values()) == 36, by
+
+
+def test_a_field_has_the_value_that_the_partition_has(image):
+    expected = Counter(partition.isr for _, _, partition in image.topics.iter_partitions())
+    assert count_partitions(Health(image), image.topics, "isr") == expected
+
+
+def test_a_partition_counts_for_the_worst_that_is_wrong_with_it(image):
+    assert count_partitions(Health(image), image.topics, "state") == {"sound": 35, "reassigning": 1}

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from metashell.codec.batches import RecordBatch
 from metashell.codec.dispatch import METADATA_TYPES
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, UsageError
 from metashell.common.values import uuid_text
 from metashell.demo import demo_directory
 from metashell.disk.source import DirectorySource
-from metashell.metadata.history import Moment, OffsetsWithImage, Past, Target, Timeline, common_offset
+from metashell.metadata.history import Moment, OffsetsWithImage, Past, Target, Timeline, common_offset, parse_moment
 from metashell.metadata.history.sources import opener_of
 from metashell.metadata.history.touched import ALL_TYPES, target_of
 from metashell.metadata.image import MetadataImage, load_image
@@ -342,3 +342,36 @@ def test_where_images_begin_is_told_with_the_time_of_the_first_record_from_there
     assert times[-1:] == past.times(1) or times[-1][0] != starts[-1]
     assert [time for _, time in times] == sorted(time for _, time in times)
     assert past.first_time_ms() == times[0][1]
+
+
+NOW_MS = 1_795_220_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ms"),
+    [
+        ("2026-11-20T03:00", 1_795_143_600_000),
+        ("2026-11-20T03:00:00Z", 1_795_143_600_000),
+        ("2026-11-20T04:00+01:00", 1_795_143_600_000),
+        ("2026-11-20", 1_795_132_800_000),
+        ("-2h", NOW_MS - 7_200_000),
+        ("10m", NOW_MS - 600_000),
+    ],
+)
+def test_a_time_is_utc_where_no_zone_is_given_or_counts_back_from_now(text, time_ms):
+    assert parse_moment(text, NOW_MS).time_ms == time_ms
+
+
+def test_a_number_is_an_offset_however_long():
+    assert parse_moment("123456789012", NOW_MS).offset == 123_456_789_012
+
+
+def test_end_is_neither():
+    assert parse_moment("end", NOW_MS).is_end
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "-5", "2026-13-01", "12.5", "٣", "9" * 30, "-2y", "2030-01-01"])
+def test_anything_else_and_what_has_not_come_is_refused_in_one_line(text):
+    with pytest.raises(UsageError) as caught:
+        parse_moment(text, NOW_MS)
+    assert "\n" not in str(caught.value)

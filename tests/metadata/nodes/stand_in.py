@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from metashell.metadata.image.cluster import FeaturesImage
 from metashell.metadata.nodes import Directory, LocalInfo, Node, build_root
 
 LOCAL = LocalInfo(version="1.2.3", commit_id="abcdef")
@@ -21,7 +22,7 @@ def image(**parts: Any) -> Any:
     """An empty image with some parts replaced: topics (a list), configs, quotas, scram, tokens, levels, brokers and so on."""
     topics = parts.get("topics", [])
     return SimpleNamespace(
-        features=SimpleNamespace(
+        features=FeaturesImage(
             metadata_version=parts.get("metadata_version"),
             kraft_version=parts.get("kraft_version", 0),
             levels=parts.get("levels", {}),

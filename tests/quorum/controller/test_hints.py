@@ -1,8 +1,10 @@
-"""Hints may name too much, never too little."""
+"""Hints may name too much, never too little.
+Entries are found by what they are about, and forgotten when no view has them."""
 
 from __future__ import annotations
 
 import random
+from ipaddress import ip_address, ip_network
 
 import pytest
 from hypothesis import given
@@ -12,11 +14,12 @@ from metashell.codec import messages
 from metashell.codec.batch_writer import write_records
 from metashell.codec.batches import Record
 from metashell.codec.metadata_records import write_metadata_record
-from metashell.metadata.image import MetadataImage, PartitionRegistration, TopicImage, TopicsImage
+from metashell.metadata.image import Acl, AclsImage, MetadataImage, PartitionRegistration, TopicImage, TopicsImage
 from metashell.metadata.image.partitions import Span, partition_record
 from metashell.quorum.controller import state
-from metashell.quorum.controller.decision import finish_steps
-from metashell.quorum.controller.hints import Hints
+from metashell.quorum.controller.authorizer import Authorizer, Operation, Permission, Resource
+from metashell.quorum.controller.decision import Request, finish_steps
+from metashell.quorum.controller.hints import AclHints, Hints
 from tests.quorum.controller.cluster import CLUSTER_ID, Cluster
 from tests.quorum.controller.random_requests import RandomRequests
 
@@ -123,3 +126,96 @@ def test_partitions_that_are_no_longer_special_are_forgotten_once_there_are_many
     finish_steps(cluster.controller.background_steps())
 
     assert cluster.state.hints.special_count == 0
+
+
+HOSTS = ("*", "127.0.0.1", "10.0.0.1", "127.0.0.0/8", "10.0.0.1/31", "10.0.0.0/31", "::/0", "::1/128", "127.0.0.1/33")
+NAMES = ("a", "ab", "abc", "b", "*", "")
+
+
+def random_acl(chance: random.Random) -> Acl:
+    return Acl(
+        chance.choice((Resource.TOPIC, Resource.GROUP)),
+        chance.choice(NAMES),
+        chance.choice((3, 4)),
+        chance.choice(("User:x", "User:y", "User:*")),
+        chance.choice(HOSTS),
+        chance.choice(list(Operation)[2:]),
+        chance.choice((Permission.DENY, Permission.ALLOW, Permission.ALLOW)),
+    )
+
+
+def is_about(host: str, address: str) -> bool:
+    """Whether a host is any, the address itself, or a range that holds it, as Python's own ipaddress has it."""
+    if "/" not in host:
+        return host in ("*", address)
+    try:
+        return ip_address(address) in ip_network(host, strict=False)
+    except ValueError:
+        return False
+
+
+def allows(acls: list[Acl], request: Request, operation: Operation, resource: Resource, name: str, default: bool) -> bool:
+    """The rule as it stands in controller.md 25.2, over all entries."""
+    implied = {Operation.DESCRIBE: (3, 4, 6, 7), Operation.DESCRIBE_CONFIGS: (11,)}
+    about = [
+        acl
+        for acl in acls
+        if acl.resource_type == resource
+        and (acl.resource_name in (name, "*") if acl.pattern_type == 3 else name.startswith(acl.resource_name))
+    ]
+    mine = [acl for acl in about if acl.principal in (request.principal, "User:*") and is_about(acl.host, request.host)]
+    if any(acl.permission_type == Permission.DENY and acl.operation in (operation, Operation.ALL) for acl in mine):
+        return False
+    meant = (operation, Operation.ALL, *implied.get(operation, ()))
+    return any(acl.permission_type == Permission.ALLOW and acl.operation in meant for acl in mine) or (not about and default)
+
+
+def test_the_authorizer_says_what_all_entries_say() -> None:
+    chance = random.Random(1)
+    for _ in range(300):
+        acls = {number.to_bytes(16, "big"): random_acl(chance) for number in range(chance.randint(0, 6))}
+        image = AclsImage(AclsImage().by_id.update(acls))
+        hints = AclHints()
+        finish_steps(hints.add_image(image))
+        # More than the image has, as after a removal that is not committed.
+        hints.add(b"x" * 16, random_acl(chance))
+        default = chance.random() < 0.5
+        authorizer = Authorizer(image, hints, frozenset(), allows_without_acl=default, is_configured=True)
+        for _ in range(20):
+            host = chance.choice(("127.0.0.1", "10.0.0.0", "10.0.0.2", "0:0:0:0:0:0:0:1"))
+            request = Request(0, 0, None, chance.choice(("User:x", "User:z", "Group:x")), host=host)
+            operation, resource = chance.choice(list(Operation)[3:]), chance.choice((Resource.TOPIC, Resource.GROUP))
+            name = chance.choice(("a", "ab", "abcd", "c", "*"))
+            expected = allows(list(acls.values()), request, operation, resource, name, default)
+            assert authorizer.allows(request, operation, resource, name) == expected, (acls, request, operation, resource, name)
+
+
+def test_what_was_removed_is_forgotten() -> None:
+    cluster = Cluster()
+    made = messages.CreateAclsRequest
+    new = [
+        made.AclCreation(
+            resource_type=2, resource_name=name, resource_pattern_type=kind, principal="User:a", host="*", operation=3, permission_type=3
+        )
+        for name in ("t", "tt")
+        for kind in (3, 4)
+    ]
+    assert {one.error_code for one in cluster.ask(30, 3, made(creations=tuple(new))).results} == {0}
+    assert cluster.state.acl_hints._ids
+    again = cluster.decide(30, 3, made(creations=tuple(new)))
+    assert not again.records
+    wanted = messages.DeleteAclsRequest
+    every = wanted.DeleteAclsFilter(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    cluster.ask(31, 3, wanted(filters=(every,)))
+
+    assert not cluster.controller.image.acls.by_id
+    assert not cluster.state.acl_hints._ids
+    assert not any(cluster.state.acl_hints._lengths.values())

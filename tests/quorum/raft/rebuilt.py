@@ -6,14 +6,13 @@ from collections import deque
 from random import Random
 from typing import Any
 
-from tests.raft import captured
-
 from metashell.common.values import OffsetAndEpoch, ReplicaKey
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.messages import RaftConfig
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import ElectionState
 from metashell.quorum.raft.voters import KRaftVersion, LeaderChange, SnapshotFooter, SnapshotHeader, Voter, VoterSet, write_control_batch
+from tests.quorum.raft import captured
 from tests.quorum.raft.captured import Batch, Exchange, View
 from tests.quorum.raft.solo import START_MS, Solo
 

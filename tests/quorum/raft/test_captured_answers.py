@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.raft import captured
 
 from metashell.codec.codes import API_VERSIONS
 from metashell.codec.registry import message_type
@@ -18,6 +17,7 @@ from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.voters import LeaderChange
 from metashell.quorum.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
+from tests.quorum.raft import captured
 from tests.quorum.raft.captured import Exchange, exchanges
 from tests.quorum.raft.rebuilt import RebuiltLeader, rebuilt
 

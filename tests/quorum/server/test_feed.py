@@ -161,8 +161,8 @@ def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypa
         sums.append(len(batch))
         return crc32c(batch, start)
 
-    monkeypatch.setattr("metashell.codec.primitives.crc32c", counted)
-    monkeypatch.setattr("metashell.codec.primitives.crc32c", counted)
+    monkeypatch.setattr("metashell.quorum.raft.partition_state.crc32c", counted)
+    monkeypatch.setattr("metashell.codec.batches.crc32c", counted)
 
     async def given_batches() -> list[RecordBatch]:
         return list(snapshot_batches(log, OffsetAndEpoch(8, 1)))

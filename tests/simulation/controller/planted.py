@@ -103,7 +103,7 @@ def a_leader_claims_before_it_has_caught_up() -> list[Patch]:
         listener.epoch, listener.leader_id = role.epoch, role.leader_id
         node.notify(LeaderChanged(listener.id, role.leader_id, role.epoch))
 
-    return [(progress, "tell_leader", tell_leader)]
+    return [(progress, "announce_leader", tell_leader)]
 
 
 def a_lost_leadership_answers_the_waiters() -> list[Patch]:

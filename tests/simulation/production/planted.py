@@ -133,7 +133,7 @@ def damage_is_taken_for_a_torn_tail() -> list[Patch]:
 
 def who_lost_something_votes() -> list[Patch]:
     """A replica whose log lost what was durable has its vote all the same."""
-    return [(polling, "is_over", lambda node: node.recovering is not None)]
+    return [(polling, "is_recovery_over", lambda node: node.recovering is not None)]
 
 
 class Planted(NamedTuple):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reports import known_answers
 
 from metashell.common.errors import LogCorruptError, MetashellError
 from metashell.tables.reports import REPORTS
@@ -19,6 +18,7 @@ from metashell.tables.reports.local import run_local
 from metashell.tables.reports.page import is_open
 from tests.golden_cases import SUBSET_ROOT
 from tests.quick import quick
+from tests.tables.reports import known_answers
 from tests.tables.reports.known_access import acl_history, quota_history, replica_skew, scram_history
 from tests.tables.reports.known_answers import COLUMNS, Metadata, Row
 from tests.tables.reports.known_groups import FOREVER, RETENTION_MS, group_expiring, group_offsets, group_rebalances
@@ -213,7 +213,7 @@ def test_a_commit_counts_where_its_transaction_was_committed(tmp_path: Path) -> 
     from metashell.codec.primitives import kafka_text
     from metashell.groups.log.queries import load_logs
     from tests.groups.golden import read_rows
-    from tests.groups.log.making import golden_batches, write_log
+    from tests.groups.log.written_logs import golden_batches, write_log
 
     golden = Path(__file__).parents[2] / "golden" / "groups" / "classic" / "offsets.jsonl.gz"
     for share in (1, 2, 3):
@@ -245,7 +245,7 @@ def test_offsets_expire_in_a_report_as_in_the_coordinators_logs(share: int, tmp_
     """Golden conversations, each as far as a third, two thirds, and whole: some with transactions, which are open at the end or aborted."""
     from metashell.groups.log.queries import expiring_offsets, load_logs
     from tests.groups.golden import read_rows
-    from tests.groups.log.making import golden_batches, write_log
+    from tests.groups.log.written_logs import golden_batches, write_log
 
     golden = Path(__file__).parents[2] / "golden" / "groups"
     for number, file in enumerate(sorted(path for kind in ("classic", "consumer") for path in (golden / kind).glob("*.gz"))):

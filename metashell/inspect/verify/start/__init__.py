@@ -1,14 +1,14 @@
 """Forecasts whether Apache Kafka would start on a disk, in each release, what it would cut or delete, and what would be lost.
 
 Promises:
-- Nothing is written: Kafka's own rules are followed on paper, in Kafka's order, up to the step at which it would end.
-- The rules are Kafka's, not ours. Kafka cuts a log at the first bad batch and deletes all segments behind it, accepts gaps and torn
-  checkpoints silently, and never looks at offsets and epochs, which no checksum covers. `disk.log` recovers otherwise.
-- What is not known is reported as not known, and counts as not safe.
+- Nothing is written. Kafka's own steps are followed without touching a file, in Kafka's order, up to the step at which it would exit.
+- The rules are Kafka's, not ours. Kafka truncates a log at the first bad batch and deletes all later segments. It accepts gaps and torn
+  checkpoints silently. It never checks offsets and epochs, which no checksum covers. `disk.log` recovers by other rules.
+- Where we do not know what Kafka does, the answer is "not known", which counts as not safe.
 - The judge is Kafka: tests/interop/test_start_safe.py starts real servers on copies of damaged directories and compares.
 
-Only the metadata log is judged, and the files that a controller reads before it. Logs of topics, and other log directories of the same
-server, are named as not looked at."""
+Only the metadata log is judged, and the files that a controller reads before it. Logs of topics and the server's other log directories
+are listed as not judged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import Any, Literal
 from metashell.common.forms import counted
 
 Action = Literal["cut", "delete", "split"]
-"""`cut`: the file ends at `position` afterwards; `delete`: it is gone, or renamed to be deleted; `split`: what lies from `position` on
-becomes a segment of its own, named by its offset."""
+"""`cut`: the file ends at `position` afterwards; `delete`: it is deleted, or renamed to be deleted; `split`: the bytes from `position` on
+become a segment of their own, named by its offset."""
 
 
-class Ends(Exception):
-    """Kafka would end here, for this reason; with `is_known` false we do not know what it would do."""
+class ServerExit(Exception):
+    """Kafka would exit here, for this reason. With `is_known` false we do not know what it would do."""
 
     def __init__(self, file: str, reason: str, *, position: int = -1, offset: int = -1, is_known: bool = True) -> None:
         super().__init__(reason)
@@ -38,8 +38,8 @@ class Ends(Exception):
 class Change:
     """One file that a start changes.
 
-    `offset` is the first one that goes, -1 for none. `batches` and `records` count what is whole and sound in what goes, `bytes` all of
-    it. With `loses` something is in it that is nowhere else in the directory.
+    `offset` is the first one removed, -1 for none. `bytes` counts everything removed, `batches` and `records` only what is sound in it.
+    With `loses`, part of it is nowhere else in the directory.
     """
 
     file: str
@@ -69,12 +69,12 @@ class Change:
 
 @dataclass(slots=True)
 class StartVerdict:
-    """The answer for one log directory. `starts` is None where that is not known.
+    """The answer for one log directory. `starts` is None if that is not known.
 
-    `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None where it does not come so
-    far. `lost` is what goes, or is gone already; `unnoticed` what cannot be right and Kafka takes without a word. `release` is the one that
-    starts, `troubles` are checks that found what keeps the started node from working, `not_judged` logs of partitions that are not read;
-    `releases` are all judged ones that would start and look at all that is there, whatever damage costs them.
+    `end_offset` and `epoch` are the log's end and last epoch after the start, before anything is written; None if the start does not get
+    so far. `lost` is what the start would lose, and what is lost already; `unnoticed` are faults that Kafka accepts silently. `release` is
+    the one that starts, and `releases` are all that would start and read everything, whatever they would cut. `troubles` are the ids of
+    checks that would keep the started node from working. `not_judged` are logs of partitions that are not read.
     """
 
     path: str
@@ -119,7 +119,7 @@ def _listed(names: list[str]) -> str:
 
 
 def verdict_value(verdict: StartVerdict) -> dict[str, Any]:
-    """A verdict's JSON; what is not known is null."""
+    """A verdict as JSON; null for what is not known."""
     return {
         "kind": "start",
         "path": verdict.path,

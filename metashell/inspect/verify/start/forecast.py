@@ -1,9 +1,9 @@
-"""The verdict on one log directory: its start on paper, and whether what the start cuts and deletes is anywhere else.
+"""Forecasts the start on one log directory: what recovery cuts and deletes, whether that is held elsewhere, and what replay finds.
 
-A started server reads the newest snapshot and the log behind it, first for control records, then to replay all of it. Nothing compares
-that with the end of a snapshot, so one that was cut off between batches passes as whole. In reading, unlike in recovery, magic numbers
-count, and a record of an unknown type ends the server. The log is read from an offset on, up to the end of the segment that holds it;
-where that leads nowhere, it is read forever.
+A started server reads the newest snapshot and the log after it twice: for control records, then to replay all records. It does not look
+for a snapshot's footer, so a snapshot that was cut off between batches passes as whole. Here, unlike in recovery, an unknown magic number
+or record type makes the server exit. The server reads from an offset to the end of the segment that holds it. If no batch has that
+offset, it reads the same place again forever.
 
 Source: RecordsIterator, RecordsSnapshotReader, KRaftControlRecordStateMachine.maybeLoadLog, MetadataLoader, QuorumController."""
 
@@ -33,7 +33,7 @@ from metashell.disk.files import RegularFile, open_regular
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
 from metashell.disk.segment import BadBatch, OrderCheck, Tail, read_batches
 from metashell.disk.state_files import read_leader_epochs
-from metashell.inspect.verify.start import Action, Change, Ends, StartVerdict
+from metashell.inspect.verify.start import Action, Change, ServerExit, StartVerdict
 from metashell.inspect.verify.start.load import Start, StartLog
 from metashell.inspect.verify.start.segments import BadLengthError, Placed, Segment, placed_batches, read_placed
 from metashell.metadata.image import MetadataImage
@@ -41,9 +41,9 @@ from metashell.metadata.image.loader import ImageLoader
 
 JUDGED_RELEASES = releases_from("3.9")
 _IGNORING_CHECKPOINT = releases_from("4.3")
-"""Those that do not replay the records of the checkpoint 0-0; earlier ones take it for a snapshot like any other."""
+"""Releases that do not replay the records of the checkpoint 0-0. Earlier ones treat it as a snapshot like any other."""
 _BOOTSTRAPPED_BY_CHECKPOINT = releases_from("4.4")
-"""Those whose first leader writes these records into the log."""
+"""Releases whose first leader writes the records of the checkpoint 0-0 into the log."""
 
 
 def forecast(
@@ -52,8 +52,8 @@ def forecast(
     not_judged: tuple[str, ...] = (),
     release: Release = NEWEST_RELEASE,
 ) -> StartVerdict:
-    """What Kafka would do with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
-    return _Forecast(log_directory, directory, not_judged, release).run()
+    """Forecast what Kafka does with the metadata log in `directory` when it starts on `log_directory`. Errors: OSError."""
+    return _Forecast(log_directory, directory, not_judged, release).make_verdict()
 
 
 class _Forecast:
@@ -64,17 +64,17 @@ class _Forecast:
         self._start = Start(log_directory, directory)
         self._lost: list[tuple[int, int]] = []
 
-    def run(self) -> StartVerdict:
+    def make_verdict(self) -> StartVerdict:
         verdict = self._verdict
         log = self._start.log
         try:
-            self._start.run()
+            self._start.follow()
             self._add_changes(log)
             verdict.start_offset, verdict.end_offset, verdict.epoch = log.start_offset, log.end_offset, log.epoch
             self._add_missing(log)
             replay = Replay(log)
             try:
-                replay.run()
+                replay.build_image()
             finally:
                 verdict.unnoticed += replay.concerns
             verdict.releases = tuple(release.name for release in JUDGED_RELEASES if self._is_right(replay, release))
@@ -82,7 +82,7 @@ class _Forecast:
             if refusal is not None:
                 raise refusal
             verdict.unnoticed += self._ignored(replay, self._release)
-        except Ends as end:
+        except ServerExit as end:
             if not verdict.changes:
                 self._add_changes(log)
             verdict.starts = False if end.is_known else None
@@ -96,28 +96,30 @@ class _Forecast:
     # ---- the release
 
     def _is_right(self, replay: Replay, release: Release) -> bool:
-        """Whether a server of the release starts and looks at all that is there."""
+        """Whether a server of the release starts and reads everything."""
         return self._refusal(replay, release) is None and not self._ignored(replay, release)
 
-    def _refusal(self, replay: Replay, release: Release) -> Ends | None:
-        """The end of a server of a release that does not support what the log has, or what its first leader would write."""
+    def _refusal(self, replay: Replay, release: Release) -> ServerExit | None:
+        """Why a server of a release exits that does not support the log's records, or those that its first leader would write."""
         replays_first = release not in _IGNORING_CHECKPOINT
         levels = replay.bootstrap or {} if replays_first else {}
         if replay.is_empty and not (replays_first and levels):
             first = self._first_levels(replay, release)
             if first is not None and METADATA_VERSION not in first:
-                return Ends(self._directory, "the records that formatting left end it: they have no metadata.version")
+                return ServerExit(self._directory, "the records that formatting left end it: they have no metadata.version")
             levels = first or {}
         found = unsupported_features(levels, release)
-        return Ends(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
+        return (
+            ServerExit(self._directory, f"the records that formatting left end it: {found[0].text}") if found else replay.refusal(release)
+        )
 
     def _first_levels(self, replay: Replay, release: Release) -> dict[str, int] | None:
-        """The levels that formatting left for the first leader; None where a release finds none, and takes its own newest one."""
+        """The feature levels that formatting left for the first leader; None if the release finds none, and takes its own newest level."""
         bootstrap = self._start.log.bootstrap
         return replay.bootstrap if replay.bootstrap is not None and release in _BOOTSTRAPPED_BY_CHECKPOINT else bootstrap
 
     def _ignored(self, replay: Replay, release: Release) -> list[str]:
-        """What formatting left and a server of the release does not look for."""
+        """Records that formatting left and a server of the release does not read."""
         is_seen = release not in _IGNORING_CHECKPOINT or self._first_levels(replay, release) is not None
         if is_seen or not replay.is_empty or replay.bootstrap is None:
             return []
@@ -133,7 +135,9 @@ class _Forecast:
         for segment in log.kept:
             if segment.split_at is not None:
                 what = segment.split_at
-                self._add(segment, "split", what.position, what.base_offset, (1, what.record_count), loses=True, reason=segment.reason)
+                self._add_change(
+                    segment, "split", what.position, what.base_offset, (1, what.record_count), loses=True, reason=segment.reason
+                )
                 self._verdict.unnoticed.append(f"{os.path.basename(segment.path)}: the log jumps to offset {what.base_offset}")
             elif segment.valid_size < segment.size:
                 self._cut(segment, is_last=segment.base_offset == last)
@@ -156,14 +160,14 @@ class _Forecast:
             self._verdict.lost.append(f"{segment.size - segment.valid_size} bytes of {os.path.basename(segment.path)} that are not a batch")
         else:
             loses = False
-        self._add(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
+        self._add_change(segment, "cut", segment.valid_size, offset, contents.counts, loses=loses, reason=segment.reason)
 
     def _drop(self, segment: Segment, reason: str) -> None:
         contents = _Contents(segment.path, 0, self._covered)
         self._lost += contents.lost
-        self._add(segment, "delete", 0, segment.base_offset, contents.counts, loses=bool(contents.lost), reason=reason)
+        self._add_change(segment, "delete", 0, segment.base_offset, contents.counts, loses=bool(contents.lost), reason=reason)
 
-    def _add(
+    def _add_change(
         self, segment: Segment, action: Action, position: int, offset: int, counts: tuple[int, int], *, loses: bool, reason: str
     ) -> None:
         self._verdict.changes.append(
@@ -182,11 +186,11 @@ class _Forecast:
 
     @property
     def _covered(self) -> int:
-        """Offsets below this one are in a snapshot that the server loads."""
+        """The end of the snapshot that the server loads: it holds all offsets below."""
         snapshot = self._start.log.snapshot
         return 0 if snapshot is None else snapshot.offset
 
-    # ---- what is gone already
+    # ---- what is lost already
 
     def _add_missing(self, log: StartLog) -> None:
         lost = self._verdict.lost
@@ -194,7 +198,7 @@ class _Forecast:
             lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
         if self._lost:
             return
-        is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # what formatting leaves, and nothing else
+        is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # Only the files that formatting leaves are there.
         is_empty = log.end_offset == 0 and not is_new and not os.path.exists(os.path.join(self._directory, QUORUM_STATE))
         if is_empty and os.path.isdir(self._directory):
             lost.append(f"all of the log: {METADATA_DIRECTORY} is empty, and a new one would begin at offset 0")
@@ -205,7 +209,7 @@ class _Forecast:
                 lost.append(f"offsets {log.end_offset} to {offset - 1}, according to {what}: the log ends at {log.end_offset}")
 
     def _promised(self) -> list[tuple[int, str]]:
-        """Offsets that the log had reached by what other files say."""
+        """Offsets that other files say the log had reached."""
         found = []
         try:
             entries = read_leader_epochs(os.path.join(self._directory, LEADER_EPOCH_CHECKPOINT))
@@ -219,7 +223,7 @@ class _Forecast:
 
 
 class _Contents:
-    """What lies in a file from a byte on: sound batches, and the offsets of those, and of damaged ones, that no snapshot covers."""
+    """The batches of a file from a byte on: counts of sound ones, and the offsets of all that no snapshot covers."""
 
     def __init__(self, path: str, position: int, covered: int) -> None:
         self.counts = 0, 0
@@ -240,7 +244,7 @@ class _Contents:
                 if item.behind is not None:
                     rest = _Contents(file.name, item.behind, covered)
                     batches, records = batches + rest.counts[0], records + rest.counts[1]
-                    # The batch whose length is wrong reaches to the next one.
+                    # A batch whose length is wrong is taken to reach to the next good one.
                     first = covered if item.offset is None else max(item.offset, covered)
                     self.lost += [(first, rest.lost[-1][1])] if rest.lost and first <= rest.lost[-1][1] else rest.lost
                 break
@@ -254,7 +258,7 @@ class _Contents:
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of offsets, those that touch made one."""
+    """Ranges of offsets in order; ranges that touch are joined."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:
@@ -264,7 +268,7 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _reason(end: Ends) -> str:
+def _reason(end: ServerExit) -> str:
     place = f"byte {end.position}: " if end.position >= 0 else ""
     return f"{end.file}: {place}{end.reason}"
 
@@ -273,11 +277,11 @@ MAGIC = 2
 _FEATURE_LEVEL = "FEATURE_LEVEL_RECORD"
 _NO_OP = next(type for type, name in RECORD_TYPE_NAMES.items() if name == "NO_OP_RECORD")
 _HEAD_SIZE = 3
-"""Frame version, type and version of a record, a byte each."""
+"""Frame version, type and version of a record, one byte each."""
 
 
 class Seen(NamedTuple):
-    """Where something was replayed first."""
+    """The place where a record type or version was replayed first."""
 
     file: str
     position: int
@@ -285,10 +289,10 @@ class Seen(NamedTuple):
 
 
 class Replay:
-    """Replays what a start kept, for all releases at once. `concerns` are what Kafka takes without a word though it cannot be right.
+    """Replays the log that a start keeps, for all releases at once. `concerns` are faults that Kafka accepts silently.
 
-    `levels` has every feature level that a record sets, also one that another record changes later: a controller looks at each as it
-    comes. `bootstrap` are those of the checkpoint that formatting left, None where it has no records.
+    `levels` has every feature level that a record sets, even if a later record changes it: a controller checks each one as it is
+    replayed. `bootstrap` are the levels in the checkpoint that formatting left, None if it has no records.
     """
 
     def __init__(self, log: StartLog) -> None:
@@ -302,8 +306,8 @@ class Replay:
         self._is_past_snapshot = False
         self.concerns: list[str] = []
 
-    def run(self) -> MetadataImage:
-        """The image that the server would have. Errors: Ends; OSError."""
+    def build_image(self) -> MetadataImage:
+        """Build the image that the server would have. Errors: ServerExit; OSError."""
         if self._log.snapshot is not None:
             self._read_snapshot(os.path.join(self._log.directory, checkpoint_name(self._log.snapshot)))
         for path, batches in groupby(self._in_order(), key=lambda place: place[0]):
@@ -311,24 +315,24 @@ class Replay:
                 for _, placed in batches:
                     batch = self._checked(file, placed)
                     self._watch(batch)
-                    self._take(batch, from_snapshot=False)
+                    self._replay_batch(batch, from_snapshot=False)
         image = self._loader.image()
         for fault in image.unread:
             self.concerns.append(f"{os.path.basename(fault.file)}: offset {fault.offset}: {fault.record_type}: {fault.reason}")
         for fault in image.faults:
             what = f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason
-            raise Ends(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
+            raise ServerExit(fault.file, f"replay fails at offset {fault.offset}: {what}", position=fault.position, offset=fault.offset)
         if not self.is_empty and image.features.metadata_version is None:
-            raise Ends(self._log.directory, "no metadata.version record is left, so replay fails")
+            raise ServerExit(self._log.directory, "no metadata.version record is left, so replay fails")
         return image
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing but no-ops and the records of the quorum was replayed, so that a first leader has its first records to write."""
+        """Whether only NoOpRecords and control records were replayed, so that the first leader writes the first records."""
         return not self.types.keys() - {_NO_OP}
 
-    def refusal(self, release: Release) -> Ends | None:
-        """The end of a server of a release that knows less than the log needs, None where it knows all."""
+    def refusal(self, release: Release) -> ServerExit | None:
+        """Why a server of a release exits that knows less than the log needs; None if it knows all."""
         found = [(seen, one.text) for (name, level), seen in self.levels.items() for one in unsupported_features({name: level}, release)]
         found += [
             (seen, f"{RECORD_TYPE_NAMES[type]} is a type of record that Kafka {release.name} does not know")
@@ -338,13 +342,13 @@ class Replay:
         if not found:
             return None
         seen, what = min(found, key=lambda one: one[0].offset)
-        return Ends(seen.file, f"replay fails at offset {seen.offset}: {what}", position=seen.position, offset=seen.offset)
+        return ServerExit(seen.file, f"replay fails at offset {seen.offset}: {what}", position=seen.position, offset=seen.offset)
 
     # ---- a snapshot
 
     def _read_snapshot(self, path: str) -> None:
         if not os.path.isfile(path):
-            raise Ends(path, "is not a regular file")
+            raise ServerExit(path, "is not a regular file")
         with open_regular(path) as file:
             first = last = None
             end = 0
@@ -354,34 +358,34 @@ class Replay:
                     last = batch.first_control_type()
                     first = last if placed.position == 0 else first
                     end = placed.end
-                    self._take(batch, from_snapshot=True)
+                    self._replay_batch(batch, from_snapshot=True)
             except BadLengthError as error:
-                raise Ends(path, str(error), position=error.position) from None
+                raise ServerExit(path, str(error), position=error.position) from None
         if end == 0:
-            raise Ends(path, "has no whole batch", position=0)
+            raise ServerExit(path, "has no whole batch", position=0)
         if first != SNAPSHOT_HEADER:
-            raise Ends(path, "does not begin with a snapshot header", position=0)
+            raise ServerExit(path, "does not begin with a snapshot header", position=0)
         if last != SNAPSHOT_FOOTER:
             self.concerns.append(f"{os.path.basename(path)} has no footer; Kafka would load the incomplete checkpoint without noticing")
 
     # ---- the log
 
     def _in_order(self) -> Iterator[tuple[str, Placed]]:
-        """The batches as they are read, each with its file. Errors: Ends where the server reads forever."""
+        """The batches in the order of reading, each with its file. Errors: ServerExit where the server reads forever."""
         log = self._log
         next_offset = log.start_offset if log.snapshot is None else log.snapshot.offset
         while next_offset < log.end_offset:
             place = self._place_of(next_offset)
             if place is None:
                 what = f"no batch has offset {next_offset} or more, and the log ends at {log.end_offset}: Kafka would search for it forever"
-                raise Ends(log.kept[-1].path, what, offset=next_offset)
+                raise ServerExit(log.kept[-1].path, what, offset=next_offset)
             segment, index = place
             for batch in segment.batches[index:]:
                 yield segment.path, batch
             reached = segment.next_offset
             if reached <= next_offset:
                 what = f"offsets go back to {reached - 1} at the segment's end, so Kafka would read it again forever"
-                raise Ends(segment.path, what, offset=next_offset)
+                raise ServerExit(segment.path, what, offset=next_offset)
             next_offset = reached
 
     def _place_of(self, offset: int) -> tuple[Segment, int] | None:
@@ -394,7 +398,7 @@ class Replay:
         return None
 
     def _watch(self, batch: RecordBatch) -> None:
-        """Note what no checksum covers and Kafka never compares: offsets that do not follow, and epochs that begin with no leader."""
+        """Note faults that Kafka never checks, since no checksum covers them: gaps in offsets, and epochs that begin without a leader."""
         header = batch.header
         name = os.path.basename(batch.file)
         snapshot = self._log.snapshot
@@ -410,18 +414,18 @@ class Replay:
 
     def _checked(self, file: RegularFile, placed: Placed) -> RecordBatch:
         if placed.magic != MAGIC:
-            raise Ends(file.name, f"magic {placed.magic} is not known", position=placed.position, offset=placed.base_offset)
+            raise ServerExit(file.name, f"magic {placed.magic} is not known", position=placed.position, offset=placed.base_offset)
         if placed.flaw:
-            raise Ends(file.name, placed.flaw, position=placed.position, offset=placed.base_offset)
+            raise ServerExit(file.name, placed.flaw, position=placed.position, offset=placed.base_offset)
         return read_placed(file, placed)
 
-    def _take(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
+    def _replay_batch(self, batch: RecordBatch, *, from_snapshot: bool) -> None:
         snapshot = self._log.snapshot
         is_bootstrap = from_snapshot and snapshot == BOOTSTRAP_SNAPSHOT_ID and not batch.header.is_control
         from_offset = 0 if from_snapshot or snapshot is None or self._is_past_snapshot else snapshot.offset
         try:
             if is_bootstrap:
-                self._take_bootstrap(batch)
+                self._note_bootstrap(batch)
                 return
             if from_snapshot:
                 self._loader.load_snapshot_batch(batch)
@@ -430,9 +434,9 @@ class Replay:
                 self._is_past_snapshot = True
             self._note(batch, from_offset)
         except DecodeError as error:
-            raise Ends(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
+            raise ServerExit(batch.file, str(error), position=batch.position, offset=batch.header.base_offset) from None
 
-    def _take_bootstrap(self, batch: RecordBatch) -> None:
+    def _note_bootstrap(self, batch: RecordBatch) -> None:
         """Errors: DecodeError for a record that no release can read."""
         self.bootstrap = self.bootstrap or {}
         for record in batch.records():
@@ -443,7 +447,7 @@ class Replay:
                 self.bootstrap[read.body.name] = read.body.feature_level
 
     def _note(self, batch: RecordBatch, from_offset: int) -> None:
-        """Remember the types of the records and the levels that they set; what cannot be read is a fault of the image."""
+        """Remember the types of the records and the levels that they set. Records that cannot be read are faults of the image."""
         if batch.crc_fault() is not None:
             return
         for record in batch.records():

@@ -1,7 +1,7 @@
-"""Kafka's start of the metadata log on paper, in Kafka's order: small files, segments, snapshots, and what the quorum knows.
+"""Follows Kafka's start of the metadata log in Kafka's order: small files, segments, snapshots, and the state of the quorum.
 
-Kafka reads a file's name by its ending first, then by the number before the first dot. A name that ends like a segment's, an index's or a
-checkpoint's and begins with anything but a number makes a server end.
+Kafka looks at the ending of a file's name first, then at the number before the first dot. A server exits over a name that ends like that
+of a segment, index or checkpoint and does not begin with a number.
 
 Source: UnifiedLog.create, LogLoader.load, KafkaRaftLog.createLog, QuorumState.initialize; LogFileUtils,
 LogLoader.removeTempFilesAndCollectSwapFiles and loadSegmentFiles, Snapshots.parse; MetaPropertiesEnsemble, PropertiesUtils,
@@ -34,7 +34,8 @@ from metashell.disk.names import (
 )
 from metashell.disk.properties import json_object, read_text_file
 from metashell.disk.state_files import QuorumState, read_leader_epochs
-from metashell.inspect.verify.start import Ends
+from metashell.inspect.verify.partition import INDEX_SUFFIXES
+from metashell.inspect.verify.start import ServerExit
 from metashell.inspect.verify.start.segments import BadLengthError, EpochCache, Segment, placed_batches, read_placed, recover_segment
 
 _EPOCH_MAX = (1 << 31) - 1
@@ -42,10 +43,10 @@ _EPOCH_MAX = (1 << 31) - 1
 
 @dataclass(slots=True)
 class StartLog:
-    """What a start has made of a directory so far; it holds what was done when Ends ended it.
+    """The state of a directory after the steps of a start so far; after ServerExit it shows what was done until then.
 
-    `kept` is the log, `dropped` are segments that go with the reason why, `snapshots` those in use by Kafka's order. `bootstrap` are the
-    levels of bootstrap.checkpoint, None without one.
+    `kept` is the log, `dropped` are segments that are removed, each with the reason, `snapshots` are those in use in Kafka's order.
+    `bootstrap` are the feature levels in bootstrap.checkpoint, None without one.
     """
 
     directory: str
@@ -62,12 +63,12 @@ class StartLog:
 
     @property
     def snapshot(self) -> OffsetAndEpoch | None:
-        """The newest one, which everything is loaded from."""
+        """The newest snapshot, which the server loads."""
         return self.snapshots[-1] if self.snapshots else None
 
 
 class Start:
-    """One start on a log directory whose meta.properties the server took."""
+    """One start on a log directory whose meta.properties was accepted."""
 
     def __init__(self, log_directory: str, directory: str) -> None:
         self._log_directory = log_directory
@@ -75,8 +76,8 @@ class Start:
         self._names = NameReader(directory)
         self.log = StartLog(directory)
 
-    def run(self) -> None:
-        """Errors: Ends, where Kafka ends; OSError."""
+    def follow(self) -> None:
+        """Follow all steps. Errors: ServerExit where Kafka would exit; OSError."""
         self.log.bootstrap = read_bootstrap(os.path.join(self._log_directory, BOOTSTRAP_CHECKPOINT))
         epochs = read_epochs(self._path(LEADER_EPOCH_CHECKPOINT))
         self._names.check_producer_snapshots()
@@ -95,7 +96,7 @@ class Start:
     # ---- segments
 
     def _load_segments(self, epochs: EpochCache) -> list[tuple[int, Segment | None]]:
-        """The offsets of the segments; those that are recovered already, since they lack an index, are cut."""
+        """Load the segments; return their base offsets. A segment without an index is recovered here already."""
         found: dict[int, Segment | None] = {}
         for name, base in self._names.segments():
             if not name.endswith(".log"):
@@ -104,7 +105,7 @@ class Start:
                 continue
             stem = self._path(segment_name(base)).removesuffix(".log")
             if base < 0:
-                raise Ends(self._path(name), "a segment below offset 0", is_known=False)
+                raise ServerExit(self._path(name), "a segment below offset 0", is_known=False)
             lacks_index = not os.path.exists(f"{stem}.index")
             if lacks_index or not _transactions_are_sane(f"{stem}.txnindex", base):
                 early = found[base] = recover_segment(f"{stem}.log", base, epochs, is_early=True)
@@ -114,7 +115,7 @@ class Start:
         return sorted(found.items())
 
     def _recover(self, found: Sequence[tuple[int, Segment | None]], epochs: EpochCache) -> None:
-        """Recover each segment; behind one that is cut all others go, but where it was cut when it was loaded: then nothing notices."""
+        """Recover each segment. After one that is cut here, and not when it was loaded, Kafka drops all later ones."""
         log = self.log
         log.kept.clear()
         is_cut = False
@@ -137,7 +138,7 @@ class Start:
         epochs.cut(log.end_offset)
 
     def _split(self, segment: Segment, epochs: EpochCache, *, is_last: bool) -> None:
-        """The last batch becomes a segment of its own."""
+        """Make the last batch a segment of its own."""
         batch = segment.split_at
         assert batch is not None
         split = Segment(segment.path, batch.base_offset, batch.size, [batch], batch.size)
@@ -152,13 +153,13 @@ class Start:
         found = self._names.snapshots(log.start_offset)
         if log.start_offset > 0 and not (found.complete and found.complete[-1].offset >= log.start_offset):
             newest = f"the newest is {checkpoint_name(found.complete[-1])}" if found.complete else "there is none"
-            raise Ends(self._directory, f"the log starts at offset {log.start_offset} and needs a checkpoint from there on: {newest}")
+            raise ServerExit(self._directory, f"the log starts at offset {log.start_offset} and needs a checkpoint from there on: {newest}")
         log.snapshots = found.complete
         for name in found.leftovers:
             log.dropped_files.append((name, "is unfinished, or lies before the log"))
 
     def _start_at_snapshot(self, epochs: EpochCache) -> None:
-        """Where the newest snapshot is ahead of the log's end, by epoch first, the log begins anew at it."""
+        """Begin the log anew at the newest snapshot if that is ahead of the log's end: by epoch, then by offset."""
         log = self.log
         newest = log.snapshot
         if newest is None:
@@ -187,32 +188,32 @@ class Start:
             newest = log.snapshot
             last_epoch = 0 if newest is None else newest.epoch
             if newest is not None and not newest.offset == log.start_offset == log.end_offset:
-                raise Ends(self._directory, f"nothing says of what epoch the log is that ends at offset {log.end_offset}")
+                raise ServerExit(self._directory, f"nothing says of what epoch the log is that ends at offset {log.end_offset}")
         log.epoch = last_epoch
         log.knows_vote = log.end_offset == 0 if election is None else election.leader_epoch >= last_epoch
         epoch = max(last_epoch, election.leader_epoch if election is not None else 0)
         if epoch >= _EPOCH_MAX:
-            raise Ends(place, f"epoch {epoch} is the last there can be: the next election ends the server")
+            raise ServerExit(place, f"epoch {epoch} is the last there can be: the next election ends the server")
 
 
 def _whole(path: str, base_offset: int) -> Segment:
-    """All of a segment that goes: what recovery would have kept of it counts for what is lost, and changes no epoch."""
+    """Recover a segment that is dropped, to count what is lost with it. It changes no epochs."""
     try:
         return recover_segment(path, base_offset, EpochCache())
-    except Ends as end:
+    except ServerExit as end:
         size = os.path.getsize(path) if os.path.exists(path) else 0
         return Segment(path, base_offset, size, reason=end.reason)
 
 
 def _transactions_are_sane(path: str, base_offset: int) -> bool:
-    """Whether a transaction index is taken as it is; a metadata log has none. Errors: Ends where its version is not known."""
+    """Whether Kafka accepts a transaction index, which a metadata log has none of. Errors: ServerExit for an unknown version."""
     if not os.path.isfile(path):
         return True
     with open(path, "rb") as file:
         data = file.read(1 << 20)
     for number, aborted in enumerate(aborted_transactions(data)):
         if aborted.version != TRANSACTION_INDEX_VERSION:
-            raise Ends(
+            raise ServerExit(
                 path, f"version {aborted.version} of an aborted transaction is not known", position=number * ABORTED_TRANSACTION.size
             )
         if aborted.last_offset < base_offset:
@@ -220,22 +221,20 @@ def _transactions_are_sane(path: str, base_offset: int) -> bool:
     return True
 
 
-INDEX_ENDINGS = (".index", ".timeindex", ".txnindex")
 _CHECKPOINT_ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
 _LONG = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-_BOOTSTRAP = "bootstrap.checkpoint"
 
 
 @dataclass(slots=True)
 class Snapshots:
-    """Complete snapshots by Kafka's order, epoch first, and the files that go in any case."""
+    """Complete snapshots in Kafka's order (epoch, then offset), and files that are removed in any case."""
 
     complete: list[OffsetAndEpoch] = field(default_factory=list)
     leftovers: list[str] = field(default_factory=list)
 
 
 class NameReader:
-    """The names of a directory's regular files, sorted; `directory` need not be there."""
+    """Sorts the names of a directory's regular files as Kafka does. The directory may be missing."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -244,18 +243,18 @@ class NameReader:
         self._all = [entry.name for entry in entries]
 
     def check_producer_snapshots(self) -> None:
-        """Errors: Ends."""
+        """Errors: ServerExit."""
         for name in self.names:
             if name.endswith(".snapshot"):
                 self._number(name)
 
     def leftovers(self) -> list[str]:
-        """What is removed before anything is loaded. Errors: Ends."""
+        """Files that are removed before anything is loaded. Errors: ServerExit."""
         found: list[str] = []
         swaps: list[str] = []
         for name in self.names:
             if not os.access(os.path.join(self.directory, name), os.R_OK):
-                raise Ends(os.path.join(self.directory, name), "Kafka cannot read the file")
+                raise ServerExit(os.path.join(self.directory, name), "Kafka cannot read the file")
             if name.endswith(".deleted") and not name.endswith(".checkpoint.deleted"):
                 found.append(name)
             elif name.endswith((".cleaned", ".swap")):
@@ -263,25 +262,25 @@ class NameReader:
                 (swaps if name.endswith(".swap") else found).append(name)
         if swaps:
             what = "what Kafka makes of a file that was being swapped in is not known here"
-            raise Ends(os.path.join(self.directory, swaps[0]), what, is_known=False)
+            raise ServerExit(os.path.join(self.directory, swaps[0]), what, is_known=False)
         return found
 
     def segments(self) -> Iterator[tuple[str, int]]:
-        """Indexes and segments in the order in which they are loaded, each with its offset. Errors: Ends."""
+        """Indexes and segments in the order in which they are loaded, each with its offset. Errors: ServerExit."""
         for name in self.names:
-            if name.endswith((*INDEX_ENDINGS, ".log")):
+            if name.endswith((*INDEX_SUFFIXES, ".log")):
                 yield name, self._number(name)
 
     def snapshots(self, start_offset: int) -> Snapshots:
-        """Errors: Ends."""
+        """Errors: ServerExit."""
         found = Snapshots()
         for name in self._all:
-            if not name.endswith(_CHECKPOINT_ENDINGS) or name == _BOOTSTRAP:
+            if not name.endswith(_CHECKPOINT_ENDINGS) or name == BOOTSTRAP_CHECKPOINT:
                 continue
             parsed = parse_name(name)
             if parsed is None or parsed.snapshot_id is None or parsed.is_compressed:
                 known = not (_LONG.fullmatch(name[:20]) and _LONG.fullmatch(name[21:31]) and len(name[:20]) == 20)
-                raise Ends(os.path.join(self.directory, name), "Kafka fails to read the name as a checkpoint's", is_known=known)
+                raise ServerExit(os.path.join(self.directory, name), "Kafka fails to read the name as a checkpoint's", is_known=known)
             if parsed.state or parsed.snapshot_id.offset < start_offset:
                 found.leftovers.append(name)
             else:
@@ -292,7 +291,7 @@ class NameReader:
     def _number(self, name: str) -> int:
         stem = name[: name.index(".")]
         if not _LONG.fullmatch(stem) or not -(1 << 63) <= int(stem) < 1 << 63:
-            raise Ends(os.path.join(self.directory, name), "Kafka fails to read the name as that of a file of the log")
+            raise ServerExit(os.path.join(self.directory, name), "Kafka fails to read the name as that of a file of the log")
         return int(stem)
 
 
@@ -305,24 +304,24 @@ _TOPIC_LINE = re.compile(r"topic_id: (\S+)", re.ASCII)
 def read_bootstrap(path: str) -> dict[str, int] | None:
     """The feature levels of a bootstrap checkpoint, None where there is none.
 
-    It is read at each start, without its checksums, and has to name a metadata.version. Errors: Ends.
+    Kafka reads it at each start without checking checksums, and it must have a metadata.version. Errors: ServerExit.
     """
     if not os.path.lexists(path):
         return None
     if not os.path.isfile(path):
-        raise Ends(path, "is not a regular file")
+        raise ServerExit(path, "is not a regular file")
     try:
         with open_regular(path) as file:
             levels = _levels(file)
     except (BadLengthError, DecodeError, FrameError) as error:
-        raise Ends(path, str(error)) from None
+        raise ServerExit(path, str(error)) from None
     if METADATA_VERSION not in levels:
-        raise Ends(path, "has no record of a metadata.version")
+        raise ServerExit(path, "has no record of a metadata.version")
     return levels
 
 
 def _levels(file: RegularFile) -> dict[str, int]:
-    """Every record is read, those that set no level too."""
+    """The feature levels in a bootstrap checkpoint. Every record is read, since Kafka exits over any that it cannot read."""
     levels = {}
     for placed in placed_batches(file):
         batch = read_placed(file, placed)
@@ -339,7 +338,7 @@ def _levels(file: RegularFile) -> dict[str, int]:
 
 
 def read_epochs(path: str) -> EpochCache:
-    """The leader epoch cache as it is loaded. Errors: Ends."""
+    """Load the leader epoch cache. Errors: ServerExit."""
     cache = EpochCache()
     if os.path.lexists(path) and _read(path, read_text_file).strip() != b"0":  # a version alone is no entries
         for entry in _read(path, read_leader_epochs):
@@ -348,28 +347,28 @@ def read_epochs(path: str) -> EpochCache:
 
 
 def check_topic_id(path: str) -> None:
-    """A partition.metadata: two lines, of which more may follow. Errors: Ends."""
+    """Check a partition.metadata, of which Kafka reads two lines. Errors: ServerExit."""
     if not os.path.lexists(path):
         return
     lines = _read(path, read_text_file).decode("utf-8", "replace").split("\n")
     version = _VERSION_LINE.fullmatch(lines[0].rstrip("\r"))
     topic = _TOPIC_LINE.fullmatch(lines[1].rstrip("\r")) if len(lines) > 1 else None
     if version is None or topic is None:
-        raise Ends(path, "is not partition metadata")
+        raise ServerExit(path, "is not partition metadata")
     try:
         topic_id = uuid_from_text(topic[1])
     except ValueError as error:
-        raise Ends(path, str(error)) from None
+        raise ServerExit(path, str(error)) from None
     if topic_id == ZERO_UUID:
-        raise Ends(path, "its topic id is zero")
+        raise ServerExit(path, "its topic id is zero")
     if topic_id != METADATA_TOPIC_ID:
-        raise Ends(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
+        raise ServerExit(path, f"topic id {uuid_text(topic_id)} is not that of the metadata log")
 
 
 def read_election(path: str) -> QuorumState | None:
-    """A quorum-state, None where there is none: one JSON value in the first line, in which every field of its version has to be.
+    """Read a quorum-state, None without one: a JSON value in the first line, with every field of its version.
 
-    Errors: Ends.
+    Errors: ServerExit.
     """
     if not os.path.lexists(path):
         return None
@@ -377,17 +376,17 @@ def read_election(path: str) -> QuorumState | None:
     try:
         fields = json_object(line, ignores_rest=True)
     except ValueError as error:
-        raise Ends(path, str(error)) from None
+        raise ServerExit(path, str(error)) from None
     version = fields.get("data_version")
     if version is None:
-        raise Ends(path, "data_version is missing")
+        raise ServerExit(path, "data_version is missing")
     if isinstance(version, dict | list) or version not in _MANDATORY:
-        raise Ends(path, f"data_version {version} is not known")
+        raise ServerExit(path, f"data_version {version} is not known")
     for name, holds in _MANDATORY[version].items():
         if name not in fields:
-            raise Ends(path, f"{name} is missing, which version {version} requires")
+            raise ServerExit(path, f"{name} is missing, which version {version} requires")
         if not holds(fields[name]):
-            raise Ends(path, f"{name} {json.dumps(fields[name])[:80]} has the wrong type")
+            raise ServerExit(path, f"{name} {json.dumps(fields[name])[:80]} has the wrong type")
     directory_id = fields["votedDirectoryId"] if version else None
     return QuorumState(
         leader_epoch=fields["leaderEpoch"],
@@ -415,7 +414,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def _are_voters(value: object) -> bool:
-    # The schema lets them be null, and Kafka ends over that all the same.
+    # The schema allows null, but Kafka exits over it.
     return isinstance(value, list) and all(isinstance(voter, dict) and _is_int32(voter.get("voterId")) for voter in value)
 
 
@@ -434,10 +433,10 @@ _MANDATORY: dict[int, dict[str, Callable[[object], bool]]] = {
 
 def _read(path: str, read: Callable[[str], T]) -> T:
     if not os.path.isfile(path):
-        raise Ends(path, "is not a regular file")
+        raise ServerExit(path, "is not a regular file")
     try:
         return read(path)
     except LogCorruptError as error:
-        raise Ends(path, error.reason) from None
+        raise ServerExit(path, error.reason) from None
     except OSError as error:
-        raise Ends(path, error.strerror or str(error)) from None
+        raise ServerExit(path, error.strerror or str(error)) from None

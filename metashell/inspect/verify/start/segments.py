@@ -1,11 +1,11 @@
-"""Recovery of one segment: where Kafka cuts it, or that it ends over it.
+"""Follows Kafka's recovery of one segment: where Kafka cuts it, or why it exits.
 
-A file ends where fewer than 18 bytes are left, or fewer than a batch says that it has: that is no error. A length below 14 is an error,
-and so is a batch that is shorter than its header or has a wrong checksum. Magic numbers above 2 pass, until a record is read.
+A file ends where fewer than 18 bytes are left, or fewer than the length of the batch: that is no error. A length below 14 is an error,
+and so is a batch that is shorter than its header or has a wrong checksum. Magic numbers above 2 pass until a record is read.
 
-Every batch is checked, and its last offset must be within 2^31 of the segment's name; nothing compares its base offset or epoch with the
-batch before it. The indexes are made anew, with an entry every 4096 bytes, and an entry that goes back makes Kafka give up all of the
-segment. The leader epoch cache is filled from its file, then from the batches that recovery finds.
+Every batch is checked, and its last offset must be within 2^31 of the segment's base offset. Its own base offset and epoch are not
+compared with the batch before it. The indexes are rebuilt with an entry every 4096 bytes; over an entry that goes back Kafka drops the
+whole segment. The leader epoch cache is filled from its file, then from the recovered batches.
 
 Source: FileLogInputStream, DefaultRecordBatch.ensureValid, LegacyRecord; LogSegment.recover, LogLoader.recoverLog, OffsetIndex.append,
 TimeIndex.maybeAppend; LeaderEpochFileCache."""
@@ -21,7 +21,7 @@ from metashell.codec.batches import HEADER_SIZE, MAGIC_END, BatchHeader, RecordB
 from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop, frame_fault
 from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
 from metashell.disk.files import RegularFile, WindowReader, open_regular
-from metashell.inspect.verify.start import Ends
+from metashell.inspect.verify.start import ServerExit
 
 INDEX_INTERVAL = 4096
 _OFFSET_SPAN = (1 << 31) - 1
@@ -29,7 +29,7 @@ _OFFSET_SPAN = (1 << 31) - 1
 
 @dataclass(slots=True)
 class Segment:
-    """One segment: what of it is kept, `valid_size` bytes, and what lies in it. `split_at` is a batch that becomes a segment of its own."""
+    """One segment, of which `valid_size` bytes are kept, and its batches. `split_at` is a batch that becomes a segment of its own."""
 
     path: str
     base_offset: int
@@ -45,23 +45,23 @@ class Segment:
 
 
 class _IndexGoesBackError(Exception):
-    """An index entry that is below the one before it: the batch that it is of."""
+    """An index entry is below the one before it; the message names its batch."""
 
 
 def recover_segment(path: str, base_offset: int, epochs: EpochCache, *, is_early: bool = False) -> Segment:
-    """What recovery makes of a segment; `is_early` where it has no offset index, so that it is recovered when it is loaded.
+    """Recover a segment. `is_early`: it has no offset index, so Kafka recovers it when it is loaded.
 
-    Errors: Ends; OSError.
+    Errors: ServerExit; OSError.
     """
     if not os.path.exists(path):
         return Segment(path, base_offset, 0)
     with open_regular(path) as file:
         segment = Segment(path, base_offset, file.size() or 0)
         try:
-            _Recovery(segment, file, epochs).run()
+            _Recovery(segment, file, epochs).recover()
         except _IndexGoesBackError as error:
             if is_early:
-                raise Ends(path, f"{error} while the index is made anew that it lacks") from None
+                raise ServerExit(path, f"{error} while the index is made anew that it lacks") from None
             segment.batches = []
             segment.valid_size = 0
             segment.reason = f"{error}, so all of the segment is given up"
@@ -78,7 +78,7 @@ class _Recovery:
         self._time: tuple[int, int] | None = None
         self._latest = (-1, segment.base_offset)
 
-    def run(self) -> None:
+    def recover(self) -> None:
         segment = self._segment
         try:
             for batch in placed_batches(self._file):
@@ -88,7 +88,7 @@ class _Recovery:
                 if not 0 <= batch.last_offset - segment.base_offset <= _OFFSET_SPAN:
                     self._overflow(batch)
                     break
-                self._take(batch)
+                self._keep_batch(batch)
         except BadLengthError as error:
             segment.reason = str(error)
         if not segment.reason and segment.split_at is None and segment.valid_size < segment.size:
@@ -96,7 +96,7 @@ class _Recovery:
         if segment.split_at is None:
             self._append_time(self._latest)
 
-    def _take(self, batch: Placed) -> None:
+    def _keep_batch(self, batch: Placed) -> None:
         segment = self._segment
         if batch.max_timestamp > self._latest[0]:
             self._latest = batch.max_timestamp, batch.last_offset
@@ -112,33 +112,33 @@ class _Recovery:
             self._epochs.found(batch.epoch, batch.base_offset, segment.path)
 
     def _append_time(self, entry: tuple[int, int]) -> None:
-        """The largest timestamp so far, and its offset, which may go back though the timestamp does not."""
+        """Add a time index entry: the largest timestamp so far, and its offset. The offset may go back although the timestamp does not."""
         if self._time is not None and entry[1] < self._time[1]:
             raise _IndexGoesBackError(f"offset {entry[1]} goes back in the time index")
         if self._time is None or entry[0] > self._time[0]:
             self._time = entry
 
     def _overflow(self, batch: Placed) -> None:
-        """Kafka splits a segment whose last batch is too far from its name, and ends over any other: it sees no reason to split."""
+        """Follow Kafka where a batch is too far from the segment's name: it splits before the last batch, and exits for any other."""
         segment = self._segment
         try:
             *_, last = placed_batches(self._file)
         except BadLengthError as error:
-            raise Ends(segment.path, f"{error} behind a batch of offset {batch.last_offset}", position=error.position) from None
+            raise ServerExit(segment.path, f"{error} behind a batch of offset {batch.last_offset}", position=error.position) from None
         if last.last_offset - segment.base_offset <= _OFFSET_SPAN:
             what = f"the batch of offset {batch.base_offset} does not belong into a segment of {segment.base_offset}"
-            raise Ends(segment.path, what, position=batch.position, offset=batch.base_offset)
+            raise ServerExit(segment.path, what, position=batch.position, offset=batch.base_offset)
         if last.position != batch.position or not segment.batches:
             what = "several batches are too far from the segment's name"
-            raise Ends(segment.path, what, position=batch.position, offset=batch.base_offset, is_known=False)
+            raise ServerExit(segment.path, what, position=batch.position, offset=batch.base_offset, is_known=False)
         segment.split_at = batch
         segment.reason = f"offset {batch.base_offset} is too far from the segment's name"
         if batch.flaw:
-            raise Ends(segment.path, "a damaged batch is too far from the segment's name", position=batch.position, is_known=False)
+            raise ServerExit(segment.path, "a damaged batch is too far from the segment's name", position=batch.position, is_known=False)
 
 
 class Placed(NamedTuple):
-    """One batch: where it lies and what recovery looks at; `flaw` is what is wrong with it in itself."""
+    """One batch: its place and the fields that recovery reads; `flaw` is its fault, empty for none."""
 
     position: int
     size: int
@@ -156,7 +156,7 @@ class Placed(NamedTuple):
 
 
 class BadLengthError(Exception):
-    """A length that no batch has, at this byte."""
+    """The bytes at `position` are a length that no batch has."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.reason)
@@ -164,7 +164,7 @@ class BadLengthError(Exception):
 
 
 def placed_batches(file: RegularFile) -> Iterator[Placed]:
-    """What lies in a segment, up to where Kafka sees its end. Errors: BadLengthError; Ends where the disk gives an error."""
+    """The batches of a segment up to where Kafka sees its end. Errors: BadLengthError; ServerExit for an error of the disk."""
     reader = WindowReader(file, None, FRAME_SIZE_MAX)
     position = 0
     while True:
@@ -175,7 +175,7 @@ def placed_batches(file: RegularFile) -> Iterator[Placed]:
         if window.stop is not None:
             break
     if file.trouble is not None:
-        raise Ends(file.name, file.trouble, position=window.stop.position)
+        raise ServerExit(file.name, file.trouble, position=window.stop.position)
     if window.stop.kind == "bad-size":
         raise BadLengthError(window.stop)
 
@@ -203,7 +203,7 @@ def _placed(data: bytes, position: int) -> Placed:
 
 
 def read_placed(file: RegularFile, placed: Placed) -> RecordBatch:
-    """The whole batch, to be decoded."""
+    """Read the whole batch, to decode its records."""
     data = file.read_at(placed.position, placed.size)
     if placed.magic < MAGIC_MAX:
         return LegacyBatch(placed.position, data, file.name)
@@ -221,9 +221,9 @@ class EpochCache:
         return self.entries[-1][0] if self.entries else None
 
     def assign(self, epoch: int, start_offset: int, file: str) -> None:
-        """Add an entry; those it contradicts go. Errors: Ends for numbers below 0."""
+        """Add an entry and remove those that contradict it. Errors: ServerExit for numbers below 0."""
         if epoch < 0 or start_offset < 0:
-            raise Ends(file, f"an entry of epoch {epoch} at offset {start_offset} is refused")
+            raise ServerExit(file, f"an entry of epoch {epoch} at offset {start_offset} is refused")
         if self.entries and self.entries[-1][0] == epoch and start_offset >= self.entries[-1][1]:
             return
         while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
@@ -231,7 +231,7 @@ class EpochCache:
         self.entries.append((epoch, start_offset))
 
     def found(self, epoch: int, base_offset: int, file: str) -> None:
-        """A batch of that epoch was recovered."""
+        """Add the epoch of a recovered batch if it is new."""
         if epoch >= 0 and (self.latest is None or epoch > self.latest):
             self.assign(epoch, base_offset, file)
 

@@ -26,11 +26,11 @@ _LOOKED_AT: Final = 10_000
     "brokers that are fenced",
     IMAGE,
     endangers="they lead nothing and serve nobody",
-    step="look whether the broker runs and reaches the active controller; one that is gone for good: metashell brokers unregister ID",
+    step="check whether the broker runs and reaches the active controller; if it is gone for good: metashell brokers unregister ID",
     source="org.apache.kafka.controller.BrokerHeartbeatManager",
 )
 def fenced(facts: Facts) -> Iterator[Found]:
-    """With what waits for each: where nobody leads a partition, whoever is in its ISR, else an eligible one (KIP-966), can without loss."""
+    """Each with the leaderless partitions that it could lead without loss: it is in their ISR, or else eligible (KIP-966)."""
     assert facts.health is not None
     cluster, stopped = facts.image.cluster.brokers, stopped_brokers(facts)
     down = [id for id, broker in sorted(cluster.items()) if broker.fenced and id not in stopped]
@@ -48,7 +48,7 @@ def fenced(facts: Facts) -> Iterator[Found]:
 @check(
     "brokers.stopped",
     UNUSUAL,
-    "brokers that were shut down in an orderly way, and whose metadata ends there: what is so because of that is not counted",
+    "brokers that were shut down in order before the metadata ends: findings that follow from that are not counted",
     IMAGE,
     source="KIP-841, BrokerRegistrationChangeRecord.InControlledShutdown",
     example="0 (offset 41, 2026-11-27T00:23:30Z)",
@@ -91,14 +91,17 @@ def unreadable_min_isr(facts: Facts) -> Iterator[Found]:
     return map(Found, facts.health.unreadable_min_isr)
 
 
+# ---- brokers that register again
+
+
 _WINDOW_MS: Final = 600_000
-"""Registrations that follow one another within it are one series."""
+"""Registrations that follow one another within this time are one series."""
 _RECENT_MS: Final = 3_600_000
 """A series that ended longer ago is over."""
 _RESTARTS: Final = 4
-"""So many starts within the window are no rolling restart."""
+"""More starts than this in a series are no rolling restart."""
 _FORMS: Final = 3
-"""A, B, A: two processes. A, B: a broker that was moved."""
+"""Forms A, B, A are two processes that replace each other; A, B is a broker that was moved."""
 _WHERE_SHOWN: Final = 4
 
 
@@ -112,7 +115,7 @@ class Registration(NamedTuple):
 
 
 def registrations(facts: Facts) -> dict[int, list[Registration]]:
-    """The processes that registered under each id that is registered now, in order; the same process counts once."""
+    """The processes that registered under each id that is still registered, in order; one process counts once."""
     found: dict[int, list[Registration]] = defaultdict(list)
     last: dict[int, bytes] = {}
     for event in facts.events:
@@ -129,7 +132,7 @@ def registrations(facts: Facts) -> dict[int, list[Registration]]:
 
 
 def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration]:
-    """The last of the registrations that followed one another quickly; none where the last one is long over."""
+    """The last series of registrations that followed one another quickly; empty if it is long over."""
     if not all or (now_ms >= 0 and now_ms - all[-1].timestamp_ms > _RECENT_MS):
         return ()
     start = len(all) - 1
@@ -139,7 +142,7 @@ def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration
 
 
 def _is_contested(series: Sequence[Registration]) -> bool:
-    """Whether a process came back that another had replaced."""
+    """Whether a process came back after another had replaced it."""
     forms = [(one.address, one.directories) for one in series]
     changes = [form for at, form in enumerate(forms) if not at or form != forms[at - 1]]
     return len(changes) >= _FORMS and len(set(changes)) < len(changes)
@@ -160,8 +163,8 @@ def _evidence(series: Sequence[Registration]) -> tuple[Evidence, ...]:
     "broker ids that two processes use: they replace one another",
     LOG,
     IMAGE,
-    endangers="each time one registers the other is put out, and its partitions have no leader or lose data",
-    step="look where a second broker runs with this node.id, and give one of them another id and empty log directories",
+    endangers="whenever one registers the other is fenced off, and its partitions have no leader or lose data",
+    step="find out where a second broker runs with this node.id, and give one of them another id and empty log directories",
     source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
     example="broker 3 (replaced 8 times within 31 s: kafka-3:9092, kafka-4:9092)",
 )
@@ -183,7 +186,7 @@ def contested_id(facts: Facts) -> Iterator[Found]:
     LOG,
     IMAGE,
     endangers="its partitions change their leader each time",
-    step="look into the broker's own log for why it stops",
+    step="find out from the broker's own log why it stops",
     source="org.apache.kafka.controller.ClusterControlManager.registerBroker",
     example="broker 3 (registered anew 5 times within 2 min, at kafka-3:9092)",
 )
@@ -200,7 +203,7 @@ def restarting_broker(facts: Facts) -> Iterator[Found]:
     "partitions that lost records: the only replica that had them all came back on an empty disk",
     LOG,
     IMAGE,
-    endangers="what only that replica had is gone, and the others were cut to it",
+    endangers="records that only that replica had are gone, and the others were truncated to it",
     step="keep the old disk: where nobody leads yet, start the broker with it and nothing is lost; else tell the topics' owners",
     source="org.apache.kafka.controller.ReplicationControlManager",
     example="orders/0 (broker 3 came back without directory XUf..., offset 812, 2026-11-27T00:27:20Z)",
@@ -243,6 +246,9 @@ def other_disk(facts: Facts) -> Iterator[Found]:
             gone = ", ".join(sorted(map(uuid_text, disk.gone)))
             place = (Evidence("", disk.offset, disk.timestamp_ms),)
             yield Found(f"broker {disk.broker}", f"without directory {gone}", place, key=("broker", disk.broker))
+
+
+# ---- disks
 
 
 _FULL: Final = 0.02
@@ -300,7 +306,7 @@ def full_disk(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "log directories on disks of which less than a tenth is free",
     DISKS,
-    step="look how fast it fills; shorten retention.ms or retention.bytes of large topics, or move replicas (metashell reassign plan)",
+    step="see how fast it fills; shorten retention.ms or retention.bytes of large topics, or move replicas (metashell reassign plan)",
     source="KIP-827",
 )
 def nearly_full_disk(facts: Facts) -> Iterator[Found]:

@@ -27,7 +27,7 @@ def _configured(facts: Facts) -> Iterator[tuple[ServerNode, Configuration]]:
 
 
 def _image(node: ServerNode, facts: Facts) -> tuple[MetadataImage, MetadataLog | None] | None:
-    """The metadata of a node: of its own log, else of another node's."""
+    """The metadata of a node: its own log's, else another node's."""
     log = node.log
     if log is not None and log.image is not None:
         return log.image, log
@@ -62,7 +62,7 @@ def refused_configuration(facts: Facts) -> Iterator[Found]:
     example="server.properties (kraft.version is 0 and controller.quorum.voters is not set; the last voters were 0)",
 )
 def no_voters_configured(facts: Facts) -> Iterator[Found]:
-    """With kraft.version 1 the voters are in the log, and a configuration with or without the list is right."""
+    """With kraft.version 1 the voters are in the log, so a configuration is right with the list and without it."""
     for node, config in _configured(facts):
         found = _image(node, facts)
         if _CONTROLLER not in config.roles or config.voters or found is None or not _is_static(found[0]):
@@ -105,7 +105,7 @@ def _static_voters(image: MetadataImage, log: MetadataLog | None) -> tuple[int, 
 @check(
     "configuration.other_voters_configured",
     BAD,
-    "configurations whose controller.quorum.voters are not the voters of the last election (kraft.version 0)",
+    "configurations whose controller.quorum.voters differ from the voters of the last election (kraft.version 0)",
     CONFIG,
     LOG,
     endangers="nodes with different lists may elect two leaders, or none; a majority of the new list may lack committed records",
@@ -141,7 +141,7 @@ def other_voters_configured(facts: Facts) -> Iterator[Found]:
     of_a_part=True,
 )
 def static_voter_port(facts: Facts) -> Iterator[Found]:
-    """The others look for it where the list says, which has to be where it listens, or what it advertises."""
+    """The other controllers connect to the address in the list, so it has to be one that the controller listens at or advertises."""
     for _, config in _configured(facts):
         own = [one for one in (*config.advertised, *config.listeners) if one.name in config.controller_listeners]
         for id, _, port in config.voters:
@@ -181,7 +181,7 @@ def configured_without_vote(facts: Facts) -> Iterator[Found]:
     example="server.properties (CONTROLLER at new:9093; the voter set has old:9093 for 1, offset 120)",
 )
 def configured_voter_address(facts: Facts) -> Iterator[Found]:
-    """A host that the configuration leaves out is that of the machine, which is not known here."""
+    """A host that the configuration leaves out is the machine's name, which is not known here."""
     for config, listener, endpoint, offset in _own_addresses(facts):
         if listener is not None and (listener.port != endpoint.port or (listener.host and listener.host != endpoint.host)):
             own = f"{listener.host or '(this host)'}:{listener.port}"
@@ -210,7 +210,7 @@ def voter_listener(facts: Facts) -> Iterator[Found]:
 
 
 def _own_addresses(facts: Facts) -> Iterator[tuple[Configuration, Listener | None, VoterEndpoint, int]]:
-    """Of each controller that is a voter, each endpoint of the voter set with what the configuration advertises under its name."""
+    """Each endpoint of each configured voter in the voter set, with the advertised listener of the same name."""
     for node, config in _configured(facts):
         found = _image(node, facts)
         voters = None if found is None else found[0].voters
@@ -222,16 +222,19 @@ def _own_addresses(facts: Facts) -> Iterator[tuple[Configuration, Listener | Non
             yield config, listener, endpoint, voters.offset
 
 
+# ---- registrations
+
+
 class Holder(NamedTuple):
-    """A registered controller without a vote, the features of which it supports less than all others, and whether it is surely gone."""
+    """A registered controller without a vote, the features that it holds back, and whether it is known to be gone."""
 
     id: int
     held: tuple[str, ...]
     is_gone: bool
 
 
-def voters_of(facts: Facts) -> frozenset[int]:
-    """The ids of the voters, as the leader, records or quorum-state say; none where nobody knows."""
+def voter_ids(facts: Facts) -> frozenset[int]:
+    """The ids of the voters by the leader, else by records or quorum-state; empty if nobody knows them."""
     assert facts.health is not None
     quorum = facts.quorum
     if quorum is not None and quorum.voters:
@@ -242,9 +245,9 @@ def voters_of(facts: Facts) -> frozenset[int]:
 def spare_controllers(facts: Facts) -> list[Holder]:
     """The registered controllers that are neither voters nor known to run, in order.
 
-    One that runs beside its vote fetches, which only the leader sees, or is a broker that is not fenced.
+    A controller without a vote runs if it fetches, which only the leader sees, or if it is a broker that is not fenced.
     """
-    voters, cluster = voters_of(facts), facts.image.cluster
+    voters, cluster = voter_ids(facts), facts.image.cluster
     if not voters:
         return []
     quorum = facts.quorum
@@ -272,7 +275,7 @@ def spare_controllers(facts: Facts) -> list[Holder]:
 
 def _words(facts: Facts, one: Holder) -> str:
     low, high = facts.image.cluster.controllers[one.id].supported_features.get(METADATA_VERSION, (0, 0))
-    voters = ", ".join(map(str, sorted(voters_of(facts))))
+    voters = ", ".join(map(str, sorted(voter_ids(facts))))
     seen = "it does not fetch either" if one.is_gone else "whether it fetches, only a live quorum says"
     return f"supports metadata.version {low} to {high} ({metadata_version_name(high)}), the voters are {voters}; {seen}"
 
@@ -285,7 +288,7 @@ def _lowest_of_others(facts: Facts, feature: str, spare: set[int]) -> int:
 
 
 def _ways_out(id: int, release: str, level: int) -> Iterator[str]:
-    """Below the level that knows UnregisterController only the controller itself can replace its registration."""
+    """Below the level that has UnregisterController, only the controller itself can replace its registration."""
     unregister = f"metashell quorum unregister-controller {id}"
     anew = f"start controller {id} once with {release} under this id, with a new directory: it registers anew"
     if level >= UNREGISTER_CONTROLLER_LEVEL:
@@ -304,7 +307,7 @@ def _ways_out(id: int, release: str, level: int) -> Iterator[str]:
     BAD,
     "controllers that are registered, have no vote, and support less than all other nodes: higher feature levels are refused",
     IMAGE,
-    endangers="no feature can be raised above what such a controller supports, though nobody runs it",
+    endangers="no feature can be raised above the level that such a controller supports, even if nobody runs it",
     source="org.apache.kafka.controller.QuorumFeatures, FeatureControlManager",
     example="controller 3 (supports metadata.version 7 to 25 (4.0-IV3), the voters are 1, 2; refused: metadata.version 30 (4.3-IV0))",
 )

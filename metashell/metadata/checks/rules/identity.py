@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ENSEMBLE: Final = "org.apache.kafka.metadata.properties.MetaPropertiesEnsemble"
 _REFUSED: Final = "Kafka does not start on any directory of this node"
 _RESERVED_IDS: Final = 100
-"""Directory ids below this number mean something else."""
+"""Directory ids below this number are reserved, such as LOST and MIGRATING."""
 
 
 def _found(directory: LogDirectory, cause: str, *steps: str, evidence: str = "") -> Found:
@@ -42,7 +42,7 @@ def _found(directory: LogDirectory, cause: str, *steps: str, evidence: str = "")
     BAD,
     "nodes whose metadata log is gone while their other directories are there",
     DIRECTORIES,
-    endangers="the node does not start; formatted anew, an only voter begins an empty cluster and all partitions are lost to it",
+    endangers="the node does not start; if it is the only voter, formatting it begins an empty cluster without any of the partitions",
     source=_ENSEMBLE,
     example="d3 (is empty; node 1389 is the only voter)",
     of_a_part=True,
@@ -57,7 +57,7 @@ def lost_metadata(facts: Facts) -> Iterator[Found]:
 
 
 def _lost_metadata(node: ServerNode) -> tuple[LogDirectory, str] | None:
-    """The directory where the metadata log was, as far as it is known, and what it looks like now."""
+    """The directory where the metadata log was, if that can be told, and what is there now."""
     if node.log is not None or not node.identities:
         return None
     unformatted = [one for one in node.directories if one.identity is None and not one.is_alone]
@@ -135,7 +135,7 @@ def _formatting(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
 
 
 def _writing(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
-    """How a meta.properties is made anew: its directory.id is the one that the log has for the node and no other directory."""
+    """How to write a meta.properties again: its directory.id is the one that the log has for the node and that no directory has."""
     lost = lost_directory_ids(node, facts)
     own = lost[0] if len(lost) == 1 else "a new one, or that of the log's registration of this node"
     return f"write {place_of(directory)} again: version=1, {_lines_of(node)}, directory.id={own}"
@@ -205,7 +205,7 @@ def never_started(facts: Facts) -> Iterator[Found]:
     of_a_part=True,
 )
 def duplicate_directory_id(facts: Facts) -> Iterator[Found]:
-    """A copy of a whole directory has it too: of the same node, in another place, with something in common."""
+    """A backup of a whole directory has the same id too and is no fault: it is of the same node and has logs in common."""
     seen: dict[bytes, tuple[ServerNode, LogDirectory]] = {}
     for node in nodes_of(facts):
         for directory, id in directory_ids(node):
@@ -222,7 +222,7 @@ def duplicate_directory_id(facts: Facts) -> Iterator[Found]:
 
 
 def _is_copy(one: LogDirectory, other: LogDirectory) -> bool:
-    """Whether two directories of one id may be one and its copy."""
+    """Whether two directories with one id may be a directory and its backup."""
     if isinstance(one.identity, Identity) and isinstance(other.identity, Identity) and one.identity.node_id != other.identity.node_id:
         return False
     names = {(place.topic, place.partition) for place in one.partitions}
@@ -240,7 +240,7 @@ def _is_copy(one: LogDirectory, other: LogDirectory) -> bool:
     of_a_part=True,
 )
 def other_cluster(facts: Facts) -> Iterator[Found]:
-    """Against the others of the same node, else against the first node that is given."""
+    """Compared with the other directories of the node, else with the first node that was given."""
     expected = None
     for node in nodes_of(facts):
         own = node.cluster_id
@@ -253,7 +253,7 @@ def other_cluster(facts: Facts) -> Iterator[Found]:
             right, place = (own, with_own) if is_alone_in_node else (expected, "the first node")
             cause = f"cluster.id {identity.cluster_id}; {'the others of this node have' if is_alone_in_node else place + ' has'} {right}"
             step = (
-                f"look which disk this is: one of another cluster does not belong here; if it is this node's, set cluster.id={right}"
+                f"find out which disk this is: one of another cluster does not belong here; if it is this node's, set cluster.id={right}"
                 if is_alone_in_node
                 else "judge each cluster by itself"
             )
@@ -335,7 +335,7 @@ def misplaced_metadata(facts: Facts) -> Iterator[Found]:
             continue
         for directory in node.directories:
             log = directory.metadata
-            if log is not None and os.path.realpath(directory.path) != os.path.realpath(config.metadata_directory):
+            if log is not None and posixpath.realpath(directory.path) != posixpath.realpath(config.metadata_directory):
                 cause = f"by {config.path} the metadata directory is {config.metadata_directory}"
                 step = f"set metadata.log.dir={directory.path}, or move {log.path} to {config.metadata_directory} where there is none"
                 yield _found(directory, cause, step, evidence=log.path)
@@ -383,13 +383,13 @@ def other_disk_votes(facts: Facts) -> Iterator[Found]:
     example="broker 1: directory A (3 replicas; log.dirs has B)",
 )
 def missing_directory(facts: Facts) -> Iterator[Found]:
-    """A directory that holds no replica is not missed."""
+    """A directory without replicas may be missing."""
     for node in nodes_of(facts):
         if not node.is_complete or facts.health is None or node.configuration is None:
             continue
         missing = set(lost_directory_ids(node, facts))
         if not missing or len(node.identities) < len(node.directories):
-            continue  # What cannot be read, or is empty, is what is missed.
+            continue  # A directory that is empty or cannot be read may be the missing one.
         counts = dict.fromkeys(missing, 0)
         for _, _, partition in facts.image.topics.iter_partitions():
             for id, directory in zip(partition.replicas, partition.directories, strict=False):

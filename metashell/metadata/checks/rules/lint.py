@@ -1,4 +1,4 @@
-"""A cluster that works but will not survive its next failure, and what operators left behind: throttles, tiny quotas, ACLs that match no host."""
+"""Weak points of a cluster that works, and settings that operators left behind: throttles, tiny quotas, ACLs that match no host."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from metashell.common.values import duration_text
 from metashell.metadata.checks.facts import IMAGE
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check, evidence_of, settings_since
 from metashell.metadata.checks.nodes import address_flaw, address_text, is_loopback
-from metashell.metadata.checks.rules.controllers import voters_of
+from metashell.metadata.checks.rules.controllers import voter_ids
 from metashell.metadata.checks.survey import first_factor
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _WANTED: Final = 3
 _SHARES: Final = 2
 _SHARE_MIN: Final = 20
 _STAND_IN: Final = ("localhost", 1)
-"""Where brokers say they are that are none, as `metashell quorum start --fake-brokers` registers them."""
+"""The address of brokers that do not exist, which `metashell quorum start --fake-brokers` registers."""
 
 
 def _active(facts: Facts) -> list[BrokerRegistration]:
@@ -84,14 +84,14 @@ def few_state_replicas(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.even_quorum",
     UNUSUAL,
-    "an even number of voters: the last one adds nothing to what may fail",
+    "an even number of voters: as many may fail as with one voter less",
     IMAGE,
     step="add a controller (metashell quorum add-controller), or remove one",
     source="KIP-595",
     example="2 voters: 1, 2 (0 of them may fail, as with 1)",
 )
 def even_quorum(facts: Facts) -> Iterator[Found]:
-    voters = sorted(voters_of(facts))
+    voters = sorted(voter_ids(facts))
     if voters and len(voters) % 2 == 0:
         may_fail = (len(voters) - 1) // 2
         yield Found(f"{len(voters)} voters: {', '.join(map(str, voters))}", f"{may_fail} of them may fail, as with {len(voters) - 1}")
@@ -102,13 +102,13 @@ def even_quorum(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "brokers that should lead more than twice their share of partitions",
     IMAGE,
-    endangers="they work for the others, and a preferred election brings that back each time",
+    endangers="they carry the load of other brokers, and each preferred election restores that",
     step="metashell reassign plan --even leaders",
     source="auto.leader.rebalance.enable",
     example="broker 3 (the first replica of 60 of 100 partitions, its share is 25)",
 )
 def uneven_leaders(facts: Facts) -> Iterator[Found]:
-    """Few partitions are never even."""
+    """Clusters of few partitions are left out: their leaders cannot be even."""
     assert facts.health is not None
     brokers = _active(facts)
     if len(brokers) < 2:
@@ -157,7 +157,7 @@ def no_rack(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.local_listener",
     UNUSUAL,
-    "brokers that tell clients an address which only their own machine finds, or nobody",
+    "brokers that advertise an address that only their own machine can reach, or nobody",
     IMAGE,
     endangers="clients elsewhere cannot reach what such a broker leads",
     step="put advertised.listeners of the broker right and restart it",
@@ -165,7 +165,7 @@ def no_rack(facts: Facts) -> Iterator[Found]:
     example="broker 3, PLAINTEXT (localhost:9092, others have other hosts)",
 )
 def local_listener(facts: Facts) -> Iterator[Found]:
-    """Where all brokers are on one machine its own name is right."""
+    """A loopback host is right if all brokers are on one machine."""
     brokers = _active(facts)
     elsewhere = {
         listener.name
@@ -186,7 +186,7 @@ def local_listener(facts: Facts) -> Iterator[Found]:
 @check(
     "lint.same_listener",
     BAD,
-    "brokers that tell clients the same address as another broker",
+    "brokers that advertise the same address as another broker",
     IMAGE,
     endangers="clients ask a broker for what another one leads",
     step="put advertised.listeners of the brokers right and restart them",
@@ -203,21 +203,24 @@ def same_listener(facts: Facts) -> Iterator[Found]:
             yield Found(address_text(*place), f"brokers {', '.join(map(str, ids))}")
 
 
+# ---- throttles, quotas and ACLs
+
+
 ALTER_DIRS: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _GB: Final = 10**9
 _TINY_RATE: Final = 1024
-"""Bytes a second below which no client or copy gets anywhere."""
+"""Bytes a second below which neither clients nor copies make progress."""
 _SHOWN: Final = 10
 CLEAR: Final = "metashell reassign status --clear-throttle"
 
 Configs = Mapping[tuple[int, str], Mapping[str, str]]
-"""What commands have set, by resource type and name."""
+"""Dynamic settings by resource type and name."""
 
 
 class Throttled(NamedTuple):
-    """What holds back the copies that leaders send, or that followers take: topics with throttled replicas, and rates by broker, B/s.
+    """A throttle of the copies that leaders send or followers take: topics with throttled replicas, and rates by broker in B/s.
 
-    Shape: `rate_key` and `replicas_key` are the settings; the broker with the empty name stands for all that have no rate of their own.
+    Shape: `rate_key` and `replicas_key` are the settings; the empty broker name stands for all brokers without a rate of their own.
     """
 
     rate_key: str
@@ -227,7 +230,7 @@ class Throttled(NamedTuple):
 
 
 def throttled(configs: Configs) -> list[Throttled]:
-    """The throttles that are in force: a rate without throttled replicas holds nothing back, nor the reverse."""
+    """The throttles that are in force: a rate has no effect without throttled replicas, nor they without a rate."""
     found = []
     for rate_key, replicas_key in zip(THROTTLE_RATES, THROTTLED_REPLICAS, strict=True):
         rates = {
@@ -247,7 +250,7 @@ def throttled(configs: Configs) -> list[Throttled]:
 
 
 def _brokers_of(text: str) -> set[str]:
-    """The brokers in a list of PARTITION:BROKER; of what is no pair (`*`), itself."""
+    """The brokers in a list of PARTITION:BROKER; an entry without a colon (`*`) stays as it is."""
     return {entry.strip().rpartition(":")[2] for entry in text.split(",") if entry.strip()}
 
 
@@ -260,11 +263,10 @@ def throttle_words(found: list[Throttled]) -> tuple[str, str]:
     brokers = set().union(*by_rate.values())
     topics = sorted({topic for one in found for topic in one.topics})
     rates = "; ".join(f"{rate} B/s: {_listed(sorted(ids, key=_by_id))}" for rate, ids in sorted(by_rate.items()))
-    broker_count = "all brokers" if "" in brokers else f"{len(brokers)} broker{'s' if len(brokers) != 1 else ''}"
+    broker_count = "all brokers" if "" in brokers else counted(len(brokers), "broker")
     lowest = min(by_rate)
     time = "never ends" if not lowest else f"takes {duration_text(_GB * 1000 // lowest)}"
-    topic_count = f"{len(topics)} topic{'s' if len(topics) != 1 else ''}"
-    return f"{broker_count} ({rates}) and {topic_count} ({_listed(topics)})", f"a GB {time} at {lowest} B/s"
+    return f"{broker_count} ({rates}) and {counted(len(topics), 'topic')} ({_listed(topics)})", f"a GB {time} at {lowest} B/s"
 
 
 def _by_id(name: str) -> tuple[int, str]:
@@ -281,13 +283,13 @@ def _listed(names: list[str]) -> str:
     UNUSUAL,
     "replication is throttled though no partition is being moved",
     IMAGE,
-    endangers="replicas that are behind take as long to catch up, and the next broker that fails finds them behind",
+    endangers="replicas that are behind catch up slowly, and may still be behind when the next broker fails",
     step=CLEAR,
     source="KIP-73, org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     example="4 brokers (1000 B/s: 101, 102, 103, 104) and 2 topics (clicks, orders) (a GB takes 11 d 13 h at 1000 B/s)",
 )
 def left_throttles(facts: Facts) -> Iterator[Found]:
-    """While partitions are moved, throttles are as they should be."""
+    """Throttles belong there while partitions are moved."""
     assert facts.health is not None
     found = throttled(facts.image.configs)
     if found and not facts.health.count_of("reassigning"):
@@ -323,7 +325,7 @@ _UNITS: Final = {
 @check(
     "throttles.tiny_quota",
     UNUSUAL,
-    "quotas for everybody that let next to nothing through",
+    "default quotas that let almost nothing through",
     IMAGE,
     endangers="clients wait for their answers, and time out",
     step="metashell quotas unset --user-default KEY (--client-id-default, --ip-default), or metashell quotas set with a larger value",
@@ -331,7 +333,7 @@ _UNITS: Final = {
     example="default user: producer_byte_rate (1 B/s)",
 )
 def tiny_quota(facts: Facts) -> Iterator[Found]:
-    """One client that is named may be held back on purpose."""
+    """Only quotas of everybody count: a single client may be held back on purpose."""
     for entity, quotas in sorted(facts.image.client_quotas.items(), key=str):
         if any(name is not None for _, name in entity):
             continue
@@ -344,7 +346,7 @@ def tiny_quota(facts: Facts) -> Iterator[Found]:
 @check(
     "throttles.tiny_directory_rate",
     UNUSUAL,
-    "brokers that copy next to nothing between their log directories",
+    "brokers that copy almost nothing between their log directories",
     IMAGE,
     endangers="a replica that is moved to another directory of its broker never gets there",
     source=f"KIP-113, {ALTER_DIRS}",

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts, Probe, QuorumAnswers, Replica
 
 FETCHES_MS: Final = 1_000
-"""A voter that runs fetches at least twice a second; whoever gathers looks twice before it is said that one does not."""
+"""A voter that runs fetches at least twice a second; the gatherer looks twice before a check says that one does not."""
 SILENT_MS: Final = 2_000
-"""A voter that fetched nothing for so long is not there for an election now."""
+"""A voter that has not fetched for so long could not take part in an election now."""
 _REACHED: Final = frozenset({"answers", "not_loaded", "forbidden"})
 _THERE: Final = _REACHED | {"tls", "plain"}
-"""Of a voter's address: another of its listeners may be the one for this client."""
+"""A voter counts as reached by these outcomes: only this client used the wrong listener."""
 STEPS: Final = {
     "controller": "name a controller with -C (--bootstrap-controller), and with -b the brokers' own port",
     "broker": "name a broker with -b (--bootstrap-server), and with -C the controllers' own port",
     "tls": "give a --command-config with security.protocol=SSL (or SASL_SSL)",
     "plain": "give a --command-config without TLS: security.protocol=PLAINTEXT (or SASL_PLAINTEXT)",
-    "refused": "look whether the server runs there, and whether host and port are right",
-    "unresolved": "look whether the name is right: this machine does not know it",
-    "silent": "look at the network between this machine and that address",
-    "no_kafka": "look whether the port is right",
+    "refused": "check whether the server runs there, and whether host and port are right",
+    "unresolved": "check whether the name is right: this machine does not know it",
+    "silent": "check the network between this machine and that address",
+    "no_kafka": "check whether the port is right",
     "forbidden": "give the credentials of a user who has the right, with --command-config",
     "wrong_cluster": "name the controllers of one cluster",
     "no_controller": "ask the controllers themselves (metashell quorum describe -C): brokers reach no active one",
@@ -37,16 +37,16 @@ STEPS: Final = {
 }
 
 
-# ---- what other modules ask too
+# ---- functions that the commands use too
 
 
 def majority(count: int) -> int:
-    """How many voters of so many decide."""
+    """How many of `count` voters decide."""
     return count // 2 + 1
 
 
 def ago_ms(quorum: QuorumAnswers, moment_ms: int | None) -> int | None:
-    """How long ago something was by the clock of the leader, None where nobody knows."""
+    """How long ago something was by the leader's clock, None if that is not known."""
     return None if moment_ms is None or quorum.now_ms is None else max(0, quorum.now_ms - moment_ms)
 
 
@@ -59,7 +59,7 @@ def fetches(quorum: QuorumAnswers, voter: Replica, limit_ms: int = FETCHES_MS) -
 
 
 def is_caught_up(quorum: QuorumAnswers, voter: Replica) -> bool:
-    """Whether a voter had everything a moment ago, so that it counts when another one fails."""
+    """Whether a voter had all records a moment ago, so that it could replace a voter that fails."""
     behind_ms = ago_ms(quorum, voter.last_caught_up_ms)
     return voter.id == quorum.leader_id or (
         fetches(quorum, voter, quorum.lag_after_ms) and behind_ms is not None and behind_ms <= quorum.lag_after_ms
@@ -72,9 +72,9 @@ def probes_of_voters(quorum: QuorumAnswers) -> dict[int, Probe]:
 
 
 def sees_as_they_do(quorum: QuorumAnswers) -> bool:
-    """Whether an address that is not reached from here is not reached by the other voters either.
+    """Whether an address that cannot be reached from here cannot be reached by the other voters either.
 
-    A leader that cannot be reached where others reach it shows that this machine is on another network. Of a lone voter nobody knows.
+    If the leader cannot be reached from here while others fetch from it, this machine is on another network. A lone voter proves nothing.
     """
     at_leader = None if quorum.leader_id is None else probes_of_voters(quorum).get(quorum.leader_id)
     if at_leader is None or at_leader.outcome in _THERE:
@@ -84,25 +84,25 @@ def sees_as_they_do(quorum: QuorumAnswers) -> bool:
 
 
 def unreached(quorum: QuorumAnswers) -> dict[int, Probe]:
-    """The voters that are not reached where the voter set says, by id."""
+    """The voters that cannot be reached at the address of the voter set, by id."""
     return {id: probe for id, probe in sorted(probes_of_voters(quorum).items()) if probe.outcome not in _THERE}
 
 
 def electable(quorum: QuorumAnswers) -> int:
-    """How many voters could elect a leader: they have everything, and are reached where the voter set says as far as that was tried."""
+    """How many voters could elect a leader: they are caught up, and no probe of their address failed."""
     missing = {*(unreached(quorum) if sees_as_they_do(quorum) else ()), *(voter.id for voter in silent(quorum))}
     return sum(is_caught_up(quorum, voter) and voter.id not in missing for voter in quorum.voters)
 
 
 def silent(quorum: QuorumAnswers) -> list[Replica]:
-    """The voters that do not fetch from the leader, by its own clock; none where it does not tell."""
+    """The voters that do not fetch from the leader, by its own clock; empty if it did not answer."""
     if quorum.leader_id is None or quorum.now_ms is None:
         return []
     return [voter for voter in sorted(quorum.voters) if not fetches(quorum, voter, SILENT_MS)]
 
 
 def may_fail(quorum: QuorumAnswers) -> int | None:
-    """How many more voters may fail; None where no leader tells how far the voters are."""
+    """How many more voters may fail; None if no leader says how far the voters are."""
     return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.now_ms is not None else None
 
 
@@ -112,7 +112,7 @@ def voters_of(quorum: QuorumAnswers) -> list[int]:
 
 
 def is_settled(quorum: QuorumAnswers) -> bool:
-    """Whether a second look would see the same: nobody elects a leader now, none has just been elected, and no voter has just gone."""
+    """Whether a second look would see the same: no election is going on or has just ended, and no voter has just gone."""
     answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
     if quorum.leader_id is None:
         return not answering
@@ -124,7 +124,7 @@ def is_settled(quorum: QuorumAnswers) -> bool:
 
 
 def looked_twice(before: QuorumAnswers, after: QuorumAnswers) -> QuorumAnswers:
-    """The later answers, with who fetched between the two."""
+    """The later answers, with the replicas that fetched between the two."""
     first = {voter.id: voter.last_fetch_ms for voter in (*before.voters, *before.observers)}
     last = {voter.id: voter.last_fetch_ms for voter in (*after.voters, *after.observers)}
     if before.leader_id != after.leader_id or not first:
@@ -132,8 +132,8 @@ def looked_twice(before: QuorumAnswers, after: QuorumAnswers) -> QuorumAnswers:
     return replace(after, fetched=frozenset(id for id in last if last[id] != first.get(id, last[id])))
 
 
-def _told(probe: Probe) -> str:
-    """What an address answered, in words."""
+def _answer_text(probe: Probe) -> str:
+    """The answer of an address, in words."""
     if probe.outcome != "answers":
         return probe.words
     leader = "knows no leader" if probe.leader_id is None else f"takes controller {probe.leader_id} for the leader"
@@ -151,9 +151,9 @@ def _name(probe: Probe) -> str:
 @check(
     "probes.unreachable_voter",
     BAD,
-    "voters that cannot be reached where the voter set says that they are",
+    "voters that cannot be reached at the address of the voter set",
     QUORUM,
-    endangers="no voter gives it a vote or follows it: as soon as the leader stops, fewer voters than there are can elect another one",
+    endangers="the other voters cannot elect or follow it: when the leader stops, fewer voters can become the leader",
     step="start the controller, or put its advertised.listeners right and restart it while another controller leads",
     source="KIP-853; org.apache.kafka.raft.internals.UpdateVoterHandler",
     example="voter 2 (localhost:1: Connection refused; it fetches from the leader, so it runs: the address is wrong, or closed to us)",
@@ -191,18 +191,18 @@ def unreachable_voter(facts: Facts) -> Iterator[Found]:
     BAD,
     "voters that do not fetch from the leader",
     QUORUM,
-    endangers="such a voter neither confirms records nor gives a vote: another one that fails may be one too many",
-    step="look whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
+    endangers="such a voter confirms no records and grants no vote: one more failure may stop the quorum",
+    step="check whether the controller runs and reaches the leader; metashell quorum describe -C connects to each",
     source="KIP-595, DescribeQuorum",
     example="voter 1 (it has not fetched for 7.5 s)",
 )
 def silent_voter(facts: Facts) -> Iterator[Found]:
-    """Where a connection was tried and failed, `unreachable_voter` has it."""
+    """A voter whose address failed is left to `unreachable_voter`."""
     quorum = facts.quorum
     assert quorum is not None
-    told = unreached(quorum) if sees_as_they_do(quorum) else {}
+    known = unreached(quorum) if sees_as_they_do(quorum) else {}
     for voter in silent(quorum):
-        if voter.id not in told:
+        if voter.id not in known:
             since_ms = ago_ms(quorum, voter.last_fetch_ms)
             cause = "it never fetched" if since_ms is None else f"it has not fetched for {duration_text(since_ms)}"
             yield Found(f"voter {voter.id}", cause, key=("voter", voter.id))
@@ -211,7 +211,7 @@ def silent_voter(facts: Facts) -> Iterator[Found]:
 @check(
     "probes.voter_out_of_sight",
     UNUSUAL,
-    "voters that cannot be reached from here: nor can the leader where the others reach it, so this says nothing of the quorum",
+    "voters that cannot be reached from here: nor can the leader, though others reach it, so the quorum may be sound",
     QUORUM,
     step="ask from a machine of the controllers' network, or say by --address-map where they are seen from here",
 )
@@ -242,14 +242,14 @@ def no_leader(facts: Facts) -> Iterator[Found]:
     voters = voters_of(quorum)
     reached = len(voters) - len(unreached(quorum))
     of_all = f"{reached} of {counted(len(voters), 'voter')} reached where the others look for them, {majority(len(voters))} have to agree; "
-    each = "; ".join(f"{_name(probe)} {_told(probe)}" for probe in answering)
+    each = "; ".join(f"{_name(probe)} {_answer_text(probe)}" for probe in answering)
     yield Found("quorum", f"{of_all if voters else ''}{each}")
 
 
 @check(
     "probes.no_answer",
     BAD,
-    "no controller tells of the quorum: what it is like is not known",
+    "no controller answers: the state of the quorum is not known",
     QUORUM,
     endangers="nothing is known of the cluster from here",
 )
@@ -284,8 +284,8 @@ def no_spare_voter(facts: Facts) -> Iterator[Found]:
     BAD,
     "controllers that answer and do not take the active controller for the leader",
     QUORUM,
-    endangers="they follow nobody, or somebody whom the others do not follow",
-    step="look at the log of that controller, and whether it reaches the leader; it may have an election of its own",
+    endangers="they follow nobody, or a leader that the others do not follow",
+    step="read the log of that controller, and check whether it reaches the leader; it may have an election of its own",
 )
 def other_leader(facts: Facts) -> Iterator[Found]:
     quorum = facts.quorum
@@ -296,7 +296,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
         is_sure = probe.outcome == "answers" and probe.epoch is not None
         if is_sure and probe.leader_id != quorum.leader_id:
             leads = f"controller {quorum.leader_id} leads in epoch {quorum.epoch}"
-            yield Found(_name(probe), f"{_told(probe)}; {leads}", key=() if probe.id is None else ("voter", probe.id))
+            yield Found(_name(probe), f"{_answer_text(probe)}; {leads}", key=() if probe.id is None else ("voter", probe.id))
 
 
 @check(
@@ -304,7 +304,7 @@ def other_leader(facts: Facts) -> Iterator[Found]:
     BAD,
     "addresses at which controllers of another cluster answer",
     QUORUM,
-    endangers="a voter of another cluster is none: those of this one are fewer than it seems",
+    endangers="a voter of another cluster does not count: this quorum has fewer voters than it seems",
     step=STEPS["wrong_cluster"],
 )
 def mixed_clusters(facts: Facts) -> Iterator[Found]:
@@ -348,7 +348,7 @@ def other_node(facts: Facts) -> Iterator[Found]:
     step="leave them out",
 )
 def wrong_address(facts: Facts) -> Iterator[Found]:
-    """Only beside others that answer: where none does, `no_answer` has each."""
+    """Only if other addresses answer: if none does, `no_answer` names each."""
     quorum = facts.quorum
     assert quorum is not None
     if not any(probe.outcome in ("answers", "not_loaded") for probe in quorum.probes):
@@ -374,10 +374,10 @@ def not_loaded(facts: Facts) -> Iterator[Found]:
 @check(
     "probes.unreachable_broker",
     BAD,
-    "brokers that are not fenced and cannot be reached where they say that they are",
+    "brokers that are not fenced and cannot be reached at their registered address",
     BROKERS,
     endangers="clients that are sent to them fail, with what these brokers lead",
-    step="look whether the broker runs; where it does, put its advertised.listeners right and restart it",
+    step="check whether the broker runs; where it does, put its advertised.listeners right and restart it",
     source="KIP-103",
     example="broker 2 (kafka-2:9092: the name is not known)",
 )

@@ -1,7 +1,7 @@
 """The metadata itself: whether the log and its checkpoints have all of it, and whether its levels fit the registered nodes.
 
-Here are the checks of what could not be applied, of checkpoints against the beginning of the log, of finalized features, and of a
-migration from ZooKeeper, which only releases 3.4 to 3.9 can finish."""
+These are the checks of records that could not be applied, of checkpoints against the beginning of the log, of finalized features, and of
+a migration from ZooKeeper, which only releases 3.4 to 3.9 can finish."""
 
 from __future__ import annotations
 
@@ -96,23 +96,23 @@ def newer_level(facts: Facts) -> Iterator[Found]:
 @check(
     "metadata.first_records",
     UNUSUAL,
-    "records that formatting left where only Kafka from 4.4 on takes them into the log: 4.3 begins at 4.3-IV0 without them",
+    "records of formatting that only Kafka from 4.4 on puts into the log: 4.3 begins at 4.3-IV0 without them",
     IMAGE,
 )
 def first_records(facts: Facts) -> Iterator[Found]:
-    """Those of a bootstrap snapshot: nothing else gives an image at offset 0 of a directory its features."""
+    """Features in a directory's image at offset 0 can only come from a bootstrap snapshot."""
     image = facts.image
     level = image.features.metadata_version
     if image.provenance.source_kind != "directory" or image.provenance.end_offset or level is None or level >= BOOTSTRAP_SNAPSHOT_LEVEL:
         return
-    # What the quorum itself runs at is in control records, which every server reads.
+    # kraft.version is in control records, which every server reads.
     yield from (Found(f"SCRAM user {name}") for name in sorted({name for users in image.scram.values() for name in users}))
     finalized = sorted(image.features.finalized.items())
     yield from (Found(level_name(name, level)) for name, level in finalized if name != KRAFT_VERSION and level)
 
 
 def _ways_back(node: ServerNode, facts: Facts, start: int) -> list[str]:
-    """How a log comes back that lacks its beginning; see KafkaMetadataLog.recoverSnapshots."""
+    """How to restore a log that lacks its beginning; see KafkaMetadataLog.recoverSnapshots."""
     log = node.log
     assert log is not None
     copy = f"copy a checkpoint from offset {start} on of another controller or broker into {log.path}"
@@ -212,7 +212,7 @@ def behind(facts: Facts) -> Iterator[Found]:
     BAD,
     "quorums whose other voters, a majority, lack what one node has in a checkpoint, so what is committed",
     LOG,
-    endangers="these voters elect a leader among themselves, and the committed records are gone",
+    endangers="these voters can elect a leader among themselves, and then the committed records are gone",
     step="start the node that has them first, or bring its checkpoint and log to the others, before a majority without them runs",
     source="KIP-595",
     of_a_part=True,
@@ -242,6 +242,9 @@ def _trouble(text: str) -> str:
     return text.removeprefix("checkpoint ")
 
 
+# ---- features
+
+
 Supported = Mapping[str, tuple[int, int]]
 
 
@@ -262,7 +265,7 @@ def registered_nodes(image: MetadataImage) -> list[tuple[str, Supported]]:
     source="org.apache.kafka.controller.ClusterControlManager",
 )
 def unsupported_feature(facts: Facts) -> Iterator[Found]:
-    """Of a feature that a node does not know, it supports level 0."""
+    """A node supports level 0 of a feature that it does not know."""
     levels = sorted(facts.image.features.finalized.items())
     for node, supported in registered_nodes(facts.image):
         for name, level in levels:
@@ -282,7 +285,7 @@ def unsupported_feature(facts: Facts) -> Iterator[Found]:
     example="metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it",
 )
 def release_too_old(facts: Facts) -> Iterator[Found]:
-    """Of the newest release known here `newer_level` says the same: nobody can say of that one what it does not support."""
+    """For the newest known release `newer_level` says the same: its limits are those of this software."""
     if facts.release != NEWEST_RELEASE:
         finalized = facts.image.features.finalized
         yield from (Found(f"Kafka {facts.release.name}: {one.text}") for one in unsupported_features(finalized, facts.release))
@@ -297,9 +300,9 @@ def release_too_old(facts: Facts) -> Iterator[Found]:
     source="org.apache.kafka.controller.QuorumFeatures",
 )
 def holds_upgrade(facts: Facts) -> Iterator[Found]:
-    """The nodes that support less of a feature than another one, where that is more than what is finalized.
+    """The nodes that support a lower level than other nodes, if the higher level is above the finalized one.
 
-    A controller that is registered and gone is told by `stale_controller`.
+    A registered controller that is gone is left to `stale_controller`.
     """
     finalized, brokers = facts.image.features.finalized, facts.image.cluster.brokers
     stale = {f"controller {one.id}" for one in spare_controllers(facts)}
@@ -319,14 +322,14 @@ def holds_upgrade(facts: Facts) -> Iterator[Found]:
 
 
 class LowestMaximum(NamedTuple):
-    """The highest level of a feature that all nodes support, and the nodes that support no more; none where all support the same."""
+    """The highest level of a feature that all nodes support, and the nodes that support no more; empty if all support the same."""
 
     level: int
     nodes: tuple[str, ...]
 
 
 def lowest_maxima(nodes: Sequence[tuple[str, Supported]]) -> dict[str, LowestMaximum]:
-    """For each feature that one of the nodes knows: an upgrade above it is refused.
+    """The level of each feature that an upgrade cannot exceed.
 
     Source: org.apache.kafka.controller.QuorumFeatures, ClusterControlManager.
     """
@@ -337,6 +340,9 @@ def lowest_maxima(nodes: Sequence[tuple[str, Supported]]) -> dict[str, LowestMax
         holders = tuple(node for node, one in highest if one == level)
         found[feature] = LowestMaximum(level, holders if len(holders) < len(nodes) else ())
     return found
+
+
+# ---- migration from ZooKeeper
 
 
 MIGRATION: Final = 1

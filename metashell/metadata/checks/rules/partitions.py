@@ -1,4 +1,4 @@
-"""Partitions: the states of `metadata.checks.partitions` counted over all, unclean elections that settings allow, and hanging transactions."""
+"""Partitions: counts of the states of `metadata.checks.partitions`, settings that risk records, and hanging transactions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.common.values import moment_text, uuid_text
 from metashell.metadata.checks.facts import IMAGE, TRANSACTIONS
 from metashell.metadata.checks.model import BAD, UNUSUAL, Found, Many, check, evidence_of, settings_since
 from metashell.metadata.checks.nodes import is_explained, stopped_brokers
-from metashell.metadata.checks.partitions import is_online
+from metashell.metadata.checks.partitions import RESOURCE_WORDS, is_online
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts
@@ -49,11 +48,11 @@ def _partitions(facts: Facts, *, kind: str) -> Many:
     return Many(sum(1 for _ in partitions()) if stopped else health.count_of(kind), names)
 
 
-Told = tuple[str, tuple[str, ...]]
-"""The cause of one partition's state, and what to do."""
+Cause = tuple[str, tuple[str, ...]]
+"""The cause of one partition's state, and the steps to take."""
 
 
-def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     racks, partition = health.racks_without(topic, partition_id), topic.partitions[partition_id]
     taken = {broker.rack for id in partition.replicas if (broker := health.image.cluster.brokers.get(id)) is not None}
     more = f" and {len(racks) - _SHOWN} more" if len(racks) > _SHOWN else ""
@@ -61,8 +60,8 @@ def _told_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Told
     return f"{whole}none on {', '.join(islice(racks, _SHOWN))}{more}", ()
 
 
-def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Told:
-    """Who could lead it: a replica in sync, else an eligible one (KIP-966), else, with loss, the last that was."""
+def _cause_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Cause:
+    """Who could lead: a replica in sync, else an eligible one (KIP-966), else, with loss, the last one that was eligible."""
     partition, active = topic.partitions[partition_id], health.judge_of(topic).active
     unclean = f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
     for ids, words in ((partition.isr, "in sync"), (partition.elr, "eligible")):
@@ -72,7 +71,7 @@ def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) ->
         if down:
             which = f"broker {down[0]}" if len(down) == 1 else f"one of the brokers {', '.join(down)}"
             return cause, (f"start {which}: it leads without loss",)
-        # Whoever is there and may lead leads, unless the directory of its replica is gone.
+        # An active broker that may lead does lead, unless the directory of its replica is gone.
         return f"{cause}, without its directory", (f"bring that disk back and restart broker {ids[0]}, and nothing is lost; {unclean}",)
     last = partition.last_known_elr
     if not last:
@@ -85,12 +84,12 @@ def _told_of_leaderless(health: Health, topic: TopicImage, partition_id: int) ->
     return f"none in sync or eligible; last: {', '.join(map(str, last))}", (step,)
 
 
-def _told_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_stuck(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     waits = health.waits_for(topic, partition_id)
     return f"waits for {', '.join(waits)}" if waits else "takes too long", ()
 
 
-def _told_of_offline_directory(health: Health, topic: TopicImage, partition_id: int) -> Told:
+def _cause_of_offline_directory(health: Health, topic: TopicImage, partition_id: int) -> Cause:
     partition = topic.partitions[partition_id]
     brokers = health.image.cluster.brokers
     places = zip(partition.replicas, partition.directories, strict=True)
@@ -98,11 +97,11 @@ def _told_of_offline_directory(health: Health, topic: TopicImage, partition_id: 
     return "; ".join(lost), ()
 
 
-_CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Told]]] = {
-    "racks": _told_of_racks,
-    "leaderless": _told_of_leaderless,
-    "stuck_reassignment": _told_of_stuck,
-    "offline_directory": _told_of_offline_directory,
+_CAUSES: Final[Mapping[str, Callable[[Health, TopicImage, int], Cause]]] = {
+    "racks": _cause_of_racks,
+    "leaderless": _cause_of_leaderless,
+    "stuck_reassignment": _cause_of_stuck,
+    "offline_directory": _cause_of_offline_directory,
 }
 
 
@@ -140,8 +139,8 @@ _rule(
     BAD,
     "partitions with fewer replicas in sync than replicas",
     follows=_AWAY,
-    endangers="fewer copies than configured are there when the next broker fails",
-    step="start the brokers whose replicas are not in sync, or look for what keeps them behind (disk, network, throttles)",
+    endangers="fewer copies than configured are left when the next broker fails",
+    step="start the brokers whose replicas are not in sync, or find out what keeps them behind (disk, network, throttles)",
 )
 _rule(
     "unclean",
@@ -183,16 +182,18 @@ _rule("cordoned_directory", UNUSUAL, "partitions with a replica in a cordoned di
 _rule("racks", UNUSUAL, "partitions on fewer racks than they could be on")
 
 
+# ---- elections and transactions
+
+
 UNCLEAN: Final = "unclean.leader.election.enable"
-_WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 
 
 @check(
     "leader_elections.unclean_allowed",
     UNUSUAL,
-    "topics, brokers or the cluster let a replica lead that lacks records",
+    "topics, brokers or a cluster that allow unclean leader elections",
     IMAGE,
-    endangers="where no replica in sync is left, records that were acknowledged are lost without a question",
+    endangers="if no replica in sync is left, acknowledged records are lost without anyone being asked",
     step="metashell configs unset RESOURCE unclean.leader.election.enable, unless the owners of the records want it so",
     source="unclean.leader.election.enable, KIP-106",
     example="topic:orders (offset 40, 2026-11-27T00:27:20Z)",
@@ -200,8 +201,8 @@ _WORDS: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker"}
 def unclean_allowed(facts: Facts) -> Iterator[Found]:
     since = settings_since(facts.events)
     for (type, name), config in sorted(facts.image.configs.items()):
-        if type in _WORDS and config.get(UNCLEAN, "").strip().lower() == "true":
-            resource = f"{_WORDS[type]}:{name or 'default'}"
+        if type in RESOURCE_WORDS and config.get(UNCLEAN, "").strip().lower() == "true":
+            resource = f"{RESOURCE_WORDS[type]}:{name or 'default'}"
             event = since.get((type, name, UNCLEAN))
             yield Found(resource, "", () if event is None else evidence_of(event))
 
@@ -217,7 +218,7 @@ def unclean_allowed(facts: Facts) -> Iterator[Found]:
     example="orders (min.insync.replicas 3, 3 replicas)",
 )
 def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
-    """One replica alone is told by `one_replica`."""
+    """Topics of one replica are those of `one_replica`."""
     assert facts.health is not None
     for topic, factor in facts.health.needing_all():
         min_isr = facts.health.min_isr_of(topic.name)
@@ -227,9 +228,9 @@ def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
 @check(
     "transactions.hanging_transaction",
     BAD,
-    "transactions that hold back what readers of committed records may see",
+    "transactions that stop consumers with isolation.level=read_committed",
     TRANSACTIONS,
-    endangers="consumers with isolation.level=read_committed wait, and the log is not compacted or deleted from there on",
+    endangers="these consumers wait at the first record of the transaction, and the log is not compacted or deleted from there on",
     source="KIP-664",
     example="orders/0 (producer 1000, epoch 0, open since 2026-11-27T00:23:13Z)",
 )
@@ -237,7 +238,7 @@ def hanging_transaction(facts: Facts) -> Iterator[Found]:
     seen = set()
     for broker in facts.brokers:
         for one in broker.transactions or ():
-            # Each replica tells of it.
+            # Each replica reports it.
             if (key := (one.topic, one.partition, one.producer_id)) in seen:
                 continue
             seen.add(key)

@@ -1,7 +1,7 @@
 """The quorum: the leader's view of its replicas, the addresses of the voter set, and each node's quorum-state.
 
-Followers and candidates connect to the addresses of the voter set in the log. quorum-state is held against the log beside it: elections
-without end, votes and leaders that are no voters, an epoch that is too old."""
+Followers and candidates connect to the addresses of the voter set in the log. quorum-state is compared with the log beside it: elections
+without end, votes for nodes that are no voters, an epoch that is too old."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from metashell.codec.batch_writer import CONTROL_TYPE_NAMES, LEADER_CHANGE
 from metashell.codec.releases import REGISTER_CONTROLLER_LEVEL
 from metashell.common.forms import counted
 from metashell.common.values import duration_text, moment_text
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     "voters without a registration as controller",
     IMAGE,
     endangers="features cannot be upgraded, and the voter may not run",
-    step="start the controller; one that is gone for good: metashell quorum remove-controller",
+    step="start the controller; if it is gone for good: metashell quorum remove-controller",
 )
 def unregistered_voter(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
@@ -41,10 +40,10 @@ def unregistered_voter(facts: Facts) -> Iterator[Found]:
 @check(
     "quorum.lagging",
     BAD,
-    "replicas of the metadata that have not had all of it for too long",
+    "replicas of the metadata that have been behind for too long",
     QUORUM,
     follows=("unreachable_voter", "silent_voter", "stale_controller"),
-    step="look whether the node runs and reaches the leader",
+    step="check whether the node runs and reaches the leader",
     of_a_part=True,
 )
 def lagging(facts: Facts) -> Iterator[Found]:
@@ -53,7 +52,7 @@ def lagging(facts: Facts) -> Iterator[Found]:
     leader = next((voter for voter in quorum.voters if voter.id == quorum.leader_id), None)
     if leader is None:
         return
-    fenced = _told_as_fenced(facts)
+    fenced = _fenced_brokers(facts)
     for role, replicas in (("voter", quorum.voters), ("observer", quorum.observers)):
         for replica in sorted(replicas):
             caught_up, now = replica.last_caught_up_ms, leader.last_fetch_ms
@@ -71,22 +70,25 @@ def lagging(facts: Facts) -> Iterator[Found]:
             yield Found(f"{role} {replica.id}: it is {lag} behind, {ago}", key=(role, replica.id))
 
 
-def _told_as_fenced(facts: Facts) -> frozenset[int]:
-    """The brokers of which `fenced` tells: that they fetch no metadata says the same once more."""
+def _fenced_brokers(facts: Facts) -> frozenset[int]:
+    """The brokers that the check `fenced` names: that they do not fetch metadata adds nothing."""
     if facts.health is None or (facts.told is not None and "fenced" not in facts.told):
         return frozenset()
     return frozenset(id for id, broker in facts.image.cluster.brokers.items() if broker.fenced)
 
 
 def _has_new_disk(former: Replica, observers: Iterable[Replica]) -> bool:
-    """Whether a node came back with another directory id: the leader tells of the former one for five minutes more (LeaderState)."""
+    """Whether a node came back with another directory id: the leader lists the former one for five more minutes (LeaderState)."""
     since = former.last_fetch_ms or 0
     newer = (one for one in observers if one.id == former.id and one.directory_id != former.directory_id)
     return any((one.last_fetch_ms or 0) > since for one in newer)
 
 
+# ---- addresses of voters
+
+
 _SETTLES_MS: Final = 10_000
-"""So long a controller that came back with another address may take to tell it to the leader."""
+"""The time that a controller with a new address may take to report it to the leader."""
 _LISTENERS: Final = "put advertised.listeners of controller {id} right and restart it while another controller leads"
 
 Address = tuple[str, int]
@@ -103,9 +105,9 @@ def _text(found: Addresses) -> str:
 
 
 def address_changes(facts: Facts) -> dict[int, tuple[Addresses, Evidence]]:
-    """The voters whose address was another one: that one, and where the present one began.
+    """The voters whose address changed: the former address, and the record that changed it.
 
-    One that was added anew was reached at its address: the leader asks it for its versions before.
+    A voter that was added again does not count: the leader has reached it at its address to ask for its versions (KIP-853).
     """
     voters = facts.image.voters
     found: dict[int, tuple[Addresses, Evidence]] = {}
@@ -145,7 +147,7 @@ def _name(voter: Voter) -> str:
     example="voter 3 at kafka-old.invalid:9093 (no name ends in .invalid; offset 160, 2026-11-27T00:27:39Z)",
 )
 def unusable_voter_address(facts: Facts) -> Iterator[Found]:
-    """A name that only the machine itself understands is one where other voters are elsewhere."""
+    """A loopback host is a flaw only if other voters are on other machines."""
     voters = facts.image.voters
     if voters is None or len(voters.voters) < 2:
         return
@@ -153,7 +155,7 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
     has_others = any(not is_loopback(host) for host, _ in sound)
     for one in voters.voters:
         flaws = {
-            address_flaw(*place) or ("only its own machine finds it there" if has_others and is_loopback(place[0]) else "")
+            address_flaw(*place) or ("only its own machine can reach it there" if has_others and is_loopback(place[0]) else "")
             for place in addresses(one).values()
         } - {""}
         if flaws:
@@ -163,18 +165,18 @@ def unusable_voter_address(facts: Facts) -> Iterator[Found]:
 @check(
     "voters.moved_voter",
     UNUSUAL,
-    "voters whose address was changed, and that nobody is known to have reached there since",
+    "voters whose address was changed, and that no other voter is known to have reached there since",
     IMAGE,
-    endangers="where the new address is wrong, the voter is lost to the quorum as soon as the leader goes",
-    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: put advertised.listeners of that"
-    " controller right and restart it while another controller leads",
+    endangers="if the new address is wrong, the quorum loses the voter as soon as the leader stops",
+    step="metashell quorum describe -C connects to each voter where the voter set says; a wrong address: put advertised.listeners"
+    " of that controller right and restart it while another controller leads",
     source="KIP-853, UpdateRaftVoter",
     example="voter 2 at localhost:1 (before at localhost:30085; offset 120, 2026-11-27T00:27:20Z)",
 )
 def moved_voter(facts: Facts) -> Iterator[Found]:
-    """Who gave its vote to another one was reached: the candidate connects to each voter.
+    """A voter that has granted a vote since was reached at the new address: the candidate connects to each voter.
 
-    A listener that comes or goes beside one that stays moves nobody.
+    A listener that is added or removed beside one that stays does not count as a move.
     """
     voters = facts.image.voters
     known = address_changes(facts)
@@ -192,7 +194,7 @@ def moved_voter(facts: Facts) -> Iterator[Found]:
 
 def _has_voted(events: tuple[LogEvent, ...], id: int, from_offset: int) -> bool:
     for event in events:
-        if event.name == "LEADER_CHANGE" and event.offset > from_offset and event.record.leader_id != id:
+        if event.name == _LEADER_CHANGE and event.offset > from_offset and event.record.leader_id != id:
             granting = getattr(event.record, "granting_voters", None) or ()
             if any(voter.voter_id == id for voter in granting):
                 return True
@@ -250,7 +252,7 @@ def voter_without_listener(facts: Facts) -> Iterator[Found]:
     source="KIP-853, KIP-919",
 )
 def voter_registered_elsewhere(facts: Facts) -> Iterator[Found]:
-    """A leader does not tell itself its address, and one that has just come back has not yet told it."""
+    """A leader does not report its address to itself, and a controller that has just restarted has not reported it yet."""
     image = facts.image
     if image.voters is None or len(image.voters.voters) < 2:
         return
@@ -258,8 +260,8 @@ def voter_registered_elsewhere(facts: Facts) -> Iterator[Found]:
         controller = image.cluster.controllers.get(one.id)
         if controller is None or (image.leader is not None and image.leader.id == one.id):
             continue
-        told = {place.name: (place.host, place.port) for place in controller.listeners}
-        other = {name: told[name] for name, place in addresses(one).items() if name in told and told[name] != place}
+        registered = {place.name: (place.host, place.port) for place in controller.listeners}
+        other = {name: registered[name] for name, place in addresses(one).items() if name in registered and registered[name] != place}
         event = last_of(facts.events, "REGISTER_CONTROLLER_RECORD", controller_id=one.id)
         if other and (event is None or facts.now_ms - event.timestamp_ms > _SETTLES_MS):
             evidence = () if event is None else (Evidence("", event.offset, event.timestamp_ms),)
@@ -272,10 +274,13 @@ def _voter_found(facts: Facts, voter: Voter, cause: str) -> Found:
     return Found(_name(voter), cause, _evidence(facts, voter.id), (_LISTENERS.format(id=voter.id),), ("voter", voter.id))
 
 
+# ---- quorum-state
+
+
+_LEADER_CHANGE: Final = "LEADER_CHANGE"
 _AHEAD_MAX: Final = 10
 """Epochs that a few lost elections and restarts may take quorum-state ahead of the log."""
 _QUORUM_STATE: Final = "quorum-state"
-_LEADER_CHANGE: Final = CONTROL_TYPE_NAMES[LEADER_CHANGE]
 
 
 def _noted(facts: Facts) -> Iterator[tuple[ServerNode, MetadataLog, QuorumNote]]:
@@ -343,7 +348,7 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
         step = ("start it only while the others have a leader, of whom it learns the epoch; do not copy quorum-state from another node",)
         if isinstance(note, str):
             yield _quorum_state_found(node, log, f"quorum-state: {note}", "move it away; then " + step[0])
-        elif note is None and not all(one.is_alone for one in node.directories):  # of a log that was copied by itself nothing is known
+        elif note is None and not all(one.is_alone for one in node.directories):  # a log that was copied alone has no quorum-state
             yield _quorum_state_found(node, log, f"is missing; the log ends in epoch {log.last_epoch}", *step)
         elif note is not None and note.epoch < log.last_epoch:
             yield _quorum_state_found(node, log, f"epoch {note.epoch}; the log ends in epoch {log.last_epoch}", *step)
@@ -356,14 +361,14 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
     BAD,
     "nodes that voted for, or follow, a node that never was a voter",
     LOG,
-    endangers="what such a node says is elected is no leader to the others",
+    endangers="the leader of such a node is no leader for the others",
     step="look for a node that runs with another voter set (controller.quorum.voters, or a directory of another cluster)",
     source="org.apache.kafka.raft.QuorumState",
     example="node 1 (leader 9 in epoch 5; voters 1, 2, 3)",
     of_a_part=True,
 )
 def vote_of_no_voter(facts: Facts) -> Iterator[Found]:
-    """A voter that was removed later was one; where the log lacks its beginning, nobody can say who was."""
+    """A voter that was removed later counts as one. If the log lacks its beginning, nobody can tell who was."""
     for node, log, note in _noted(facts):
         known = _ever_voted(node, facts)
         if not known or (log.image is not None and log.image.provenance.begins_at):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.common.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, uuid_text
+from metashell.common.values import uuid_text
 from metashell.metadata.checks.facts import IMAGE, LOG, TOPIC_DIRECTORIES, TopicNote
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check
 from metashell.metadata.checks.nodes import image_of, nodes_of
+from metashell.metadata.checks.partitions import NO_DIRECTORIES
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts, LogDirectory, PartitionDirectory
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from metashell.metadata.image.partitions import PartitionRegistration
 
 _STRAY: Final = "org.apache.kafka.storage.internals.log.LogManager.isStrayKraftReplica (KAFKA-14616, KAFKA-16814)"
-_NO_DIRECTORIES: Final = frozenset({LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY})
 
 
 class _Placed(NamedTuple):
@@ -35,7 +35,7 @@ class _Placed(NamedTuple):
 
 
 def _placed(facts: Facts) -> Iterator[_Placed]:
-    """The directories that a broker loads as logs: not those that it renamed. A node that is only a controller loads none."""
+    """The directories that a broker loads as logs, without those that it renamed. A node that is only a controller loads none."""
     for node in nodes_of(facts):
         image, config = image_of(node, facts), node.configuration
         if node.stored_id is None or image is None or (config is not None and config.roles == {"controller"}):
@@ -61,7 +61,7 @@ def _since(note: TopicNote, facts: Facts, path: str) -> tuple[Evidence, ...]:
 
 
 def _copies(one: _Placed) -> str:
-    """What of a partition is left once this replica's log is out of the cluster."""
+    """Which other replicas still have the records if this replica's log leaves the cluster."""
     topic = one.of_name
     if topic is None or not topic.has_partition(one.place.partition):
         return ""
@@ -141,7 +141,7 @@ def no_topic_id(facts: Facts) -> Iterator[Found]:
     example="orders-2 (on broker 1; its replicas are 2, 3)",
 )
 def not_a_replica(facts: Facts) -> Iterator[Found]:
-    """As a broker finds them that was down while they were moved away: the others have had all of it."""
+    """A broker that was down while its replicas were moved away finds such directories; the other replicas have all records."""
     for one in _placed(facts):
         if one.of_id is None:
             continue
@@ -166,13 +166,13 @@ def not_a_replica(facts: Facts) -> Iterator[Found]:
     example="orders-0 (topic id YjFCU3hKTm5SdG1GbFRqRg)",
 )
 def unknown_topic(facts: Facts) -> Iterator[Found]:
-    """Where the log was compacted, a topic may have been removed before it begins: then that is all that is known."""
+    """A log that does not begin at offset 0 may have lost the record that removed a topic, so it cannot tell."""
     if _begins_late(facts):
         return
     for one in _placed(facts):
         id = one.place.topic_id
         if isinstance(id, bytes) and one.of_id is None and one.of_name is None and not _was_removed(facts, id):
-            step = "look whose disk this is: the metadata log has all since the cluster's first record, and no such topic"
+            step = "find out whose disk this is: the metadata log has all since the cluster's first record, and no such topic"
             yield Found(_name(one), f"topic id {uuid_text(id)}", (Evidence(one.place.path),), (step,), ("directory", one.place.path))
 
 
@@ -234,14 +234,14 @@ def _is_stray(facts: Facts, node: ServerNode, place: PartitionDirectory) -> bool
 
 
 def _assigned(facts: Facts, node: ServerNode, place: PartitionDirectory) -> str:
-    """The path of the directory that the metadata assigns a replica to, its id where none of these has that; else empty."""
+    """The path of the directory that the metadata assigns a replica to, or its id if none of these directories has it; else empty."""
     if facts.health is None or node.stored_id is None:
         return ""
     topic = facts.image.topics.by_name.get(place.topic)
     if topic is None or not topic.has_partition(place.partition):
         return ""
     id = _directory_of(topic.partitions[place.partition], node.stored_id)
-    if id is None or id in _NO_DIRECTORIES:
+    if id is None or id in NO_DIRECTORIES:
         return ""
     return next((one.path for one, identity in node.identities if identity.directory_id == id), uuid_text(id))
 
@@ -267,7 +267,7 @@ def other_directory(facts: Facts) -> Iterator[Found]:
             continue
         own = next((identity.directory_id for directory, identity in one.node.identities if directory is one.directory), None)
         assigned = _directory_of(one.partition, one.node.stored_id)
-        if own is None or assigned is None or assigned in _NO_DIRECTORIES or assigned == own:
+        if own is None or assigned is None or assigned in NO_DIRECTORIES or assigned == own:
             continue
         registered = facts.image.cluster.brokers.get(one.node.stored_id)
         if registered is None or own not in registered.directories:
@@ -281,7 +281,7 @@ def other_directory(facts: Facts) -> Iterator[Found]:
     UNUSUAL,
     "directories that a broker has renamed to -stray: they are kept and serve nobody",
     TOPIC_DIRECTORIES,
-    step="look whether their records are missed; if not, remove them while the broker is down",
+    step="check whether their records are missed; if not, remove them while the broker is down",
     source=_STRAY,
     of_a_part=True,
 )

@@ -23,11 +23,8 @@ from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.common.values import NO_LEADER
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.messages import Request, Response
-from metashell.quorum.raft.wire.administration import DESCRIBE_ROWS as DESCRIBING
-from metashell.quorum.raft.wire.administration import VOTER_ROWS as VOTERS
-from metashell.quorum.raft.wire.replication import ELECTION_ROWS as ELECTIONS
-from metashell.quorum.raft.wire.replication import ENDPOINTS_FROM
-from metashell.quorum.raft.wire.replication import FETCH_ROWS as FETCHING
+from metashell.quorum.raft.wire.administration import DESCRIBE_ROWS, VOTER_ROWS
+from metashell.quorum.raft.wire.replication import ELECTION_ROWS, ENDPOINTS_FROM, FETCH_ROWS
 from metashell.quorum.raft.wire.versions import OURS, Row, UnsupportedVersionError, api_key_of
 
 __all__ = [
@@ -43,7 +40,7 @@ __all__ = [
 ]
 
 
-_TABLE: Final[Mapping[int, Row]] = {**FETCHING, **ELECTIONS, **DESCRIBING, **VOTERS}
+_TABLE: Final[Mapping[int, Row]] = {**FETCH_ROWS, **ELECTION_ROWS, **DESCRIBE_ROWS, **VOTER_ROWS}
 
 
 def encode_request(message: Request, version: int) -> Any:

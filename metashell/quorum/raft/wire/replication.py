@@ -131,7 +131,7 @@ def end_request_from(message: codec.EndQuorumEpochRequest, version: int) -> flat
 
 
 def _response_to(made_by: Any, message: flat.PartitionResponse, version: int) -> Any:
-    """What the three responses have in common: all but the vote."""
+    """Build the common part of the three responses: all but the vote."""
     if message.top_error or not message.shape_ok:
         return made_by(error_code=message.top_error)
     partition = made_by.PartitionData(error_code=message.error, leader_id=message.leader_id, leader_epoch=message.epoch)

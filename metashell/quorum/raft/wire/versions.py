@@ -76,7 +76,7 @@ OURS: Final[VersionRanges] = MappingProxyType(
 
 
 class UnsupportedVersionError(MetashellError):
-    """A message that cannot be said in the version that was agreed on: the core gets it as a failure with UNSUPPORTED_VERSION."""
+    """A message does not fit the negotiated version: the core gets a failure with UNSUPPORTED_VERSION."""
 
 
 def api_key_of(message: flat.Request | flat.Response) -> int:

@@ -1,0 +1,173 @@
+"""What counts as there already: copies that lack something, logs made anew under old names; and a ledger that does not grow by itself."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metashell.common.errors import LogCorruptError, UsageError
+from metashell.disk.names import PARTITION_METADATA
+from metashell.disk.state_files import format_topic_id
+from metashell.tables.lake.layout import TARGET_SIZE, merges, read_state
+from metashell.tables.lake.ledger import LakeFile, LakeState, LogKey, Source
+from metashell.tables.stores import open_store
+from tests.tables.lake.lakes import DAY, SEGMENT, START, commits, expected, names, node, rows, run, segment, topics
+from tests.tables.lake.test_lake import checkpoint
+
+
+def offsets_log(folder: Path) -> Path:
+    """A partition of __consumer_offsets of a node that has no metadata log."""
+    shutil.rmtree(node(folder))
+    log = folder / "__consumer_offsets-0"
+    log.mkdir()
+    return log
+
+
+def committed(out: Path) -> list[int]:
+    return sorted(row["offset"] for row in rows(out, "offset_commit"))
+
+
+def test_a_copy_that_lacks_a_segment_does_not_stand_for_it(tmp_path: Path) -> None:
+    part, whole = offsets_log(tmp_path / "part"), offsets_log(tmp_path / "whole")
+    for base in (0, 10, 20):
+        (whole / segment(base)).write_bytes(commits(base, 10))
+    for base in (0, 20):
+        shutil.copy(whole / segment(base), part)
+    run(tmp_path / "lake", tmp_path / "part")
+    assert run(tmp_path / "lake", tmp_path / "whole").rows["offset_commit"] == 10
+    assert committed(tmp_path / "lake") == list(range(30))
+    assert run(tmp_path / "lake", tmp_path / "part", tmp_path / "whole").rows == {}
+
+
+def test_a_file_that_grows_is_one_source_in_the_ledger(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    whole = topics(0, 12)
+    for end in range(1, 4):
+        (log / SEGMENT).write_bytes(whole[: len(whole) * end // 3])
+        run(out, tmp_path / "node", tables=("topic",))
+    (source,) = read_state(open_store(str(out))).sources
+    assert source.path == str(log / SEGMENT)
+    (log / SEGMENT).write_bytes(topics(0, 4) + topics(4, 10, epoch=2, name="new"))
+    run(out, tmp_path / "node", replaces=True)
+    assert names(out) == [f"t{offset}" for offset in range(4)] + [f"new{offset}" for offset in range(4, 14)]
+
+
+def test_no_more_files_are_put_together_at_once_than_a_process_may_open(tmp_path: Path) -> None:
+    state = LakeState(sources=[Source(LogKey("c", "1", "l"), "f")])
+    for number in range(1100):
+        file = LakeFile(f"table=topic/cluster_id=c/date=2026-01-01/part-{number:08d}-00000.parquet", 1, 100, (0,))
+        state.files[file.name] = file
+    groups = [len(task.files) for task in merges(state, TARGET_SIZE, 2)]
+    assert sum(groups) == 1100
+    assert max(groups) <= 256  # the limit of many systems is 1024, and the process has other files
+
+
+def test_replacing_keeps_what_only_a_checkpoint_gave(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    old = log / "00000000000000000010-0000000001.checkpoint"
+    old.write_bytes(checkpoint(4))
+    (log / segment(10)).write_bytes(topics(10, 10))
+    run(out, tmp_path / "node")
+    before = names(out)
+    old.unlink()
+    (log / segment(10)).write_bytes(topics(10, 10, name="new", epoch=2))
+    with pytest.raises(UsageError, match=r"offsets 0 to 9 of .* would be lost"):
+        run(out, tmp_path / "node", replaces=True, on_error="skip")
+    assert names(out) == before
+    # The disk has a checkpoint of its own, and the log behind it.
+    (log / "00000000000000000010-0000000002.checkpoint").write_bytes(checkpoint(6))
+    assert run(out, tmp_path / "node", replaces=True).rows["topic"] == 16
+    assert len(names(out)) == 16
+
+
+def test_a_topic_that_was_created_anew_is_another_log(tmp_path: Path) -> None:
+    log, out = offsets_log(tmp_path / "node"), tmp_path / "lake"
+    (log / PARTITION_METADATA).write_bytes(format_topic_id(bytes(15) + b"\1"))
+    (log / SEGMENT).write_bytes(commits(0, 10))
+    run(out, tmp_path / "node")
+    (log / PARTITION_METADATA).unlink()
+    assert run(out, tmp_path / "node").rows == {}
+    # Its offsets and epochs are those of the old one: only the id tells.
+    (log / PARTITION_METADATA).write_bytes(format_topic_id(bytes(15) + b"\2"))
+    (log / SEGMENT).write_bytes(commits(0, 6, time=START + 5 * DAY))
+    with pytest.raises(
+        UsageError, match=rf"{SEGMENT}: topic id AAAAAAAAAAAAAAAAAAAAAg, the lake has .*: the topic was created anew; --rep"
+    ):
+        run(out, tmp_path / "node")
+    assert run(out, tmp_path / "node", replaces=True).rows["offset_commit"] == 6
+    assert committed(out) == list(range(6))
+    assert {row["date"] for row in rows(out, "offset_commit")} == {"2026-09-26"}
+    assert run(out, tmp_path / "node").rows == {}
+
+
+def test_a_log_that_another_disk_rolled_elsewhere_adds_only_what_is_new(tmp_path: Path) -> None:
+    out = tmp_path / "lake"
+    for name, bases, end in (("old", (0, 2, 6), 10), ("new", (0, 4, 8, 12), 16)):
+        log = node(tmp_path / name)
+        for base, until in zip(bases, (*bases[1:], end), strict=True):
+            (log / segment(base)).write_bytes(topics(base, until - base))
+    run(out, tmp_path / "old")
+    # The first segment begins as the known one does, and goes on behind its end; the last ones are new.
+    assert run(out, tmp_path / "new").rows["topic"] == 6
+    assert names(out) == expected(0, 16)
+    assert run(out, tmp_path / "old", tmp_path / "new").rows == {}
+
+
+def test_a_segment_that_was_compressed_before_stands_before_the_next_one(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    (log / segment(0)).write_bytes(topics(0, 4))
+    packed = tmp_path / f"{segment(4)}.gz"
+    packed.write_bytes(gzip.compress(topics(4, 4)))
+    shutil.copy(packed, log)
+    run(out, tmp_path / "node", log / packed.name)
+    (log / packed.name).unlink()
+    (log / segment(4)).write_bytes(topics(4, 4))
+    (log / segment(8)).write_bytes(topics(8, 4))
+    assert run(out, tmp_path / "node").rows["topic"] == 4
+    assert names(out) == expected(0, 12)
+
+
+def test_a_folder_of_new_segments_alone_follows_what_the_lake_has(tmp_path: Path) -> None:
+    out = tmp_path / "lake"
+    (node(tmp_path / "monday") / segment(0)).write_bytes(topics(0, 10))
+    (node(tmp_path / "tuesday") / segment(10)).write_bytes(topics(10, 4))
+    (node(tmp_path / "thursday") / segment(16)).write_bytes(topics(16, 2))
+    for day in ("monday", "tuesday"):
+        run(out, tmp_path / day)
+    assert names(out) == expected(0, 14)
+    with pytest.raises(LogCorruptError, match="offsets 14 to 15 are missing"):
+        run(out, tmp_path / "thursday")
+
+
+def write_log(log: Path, batches: dict[int, str], *bases: int) -> None:
+    """Segments that begin at `bases`; of each batch of two records its first offset and what its epoch and its topics are called."""
+    for file in log.glob("*.log"):
+        file.unlink()
+    for base, until in zip(bases, (*bases[1:], 1 << 30), strict=True):
+        held = {at: name for at, name in batches.items() if base <= at < until}
+        (log / segment(base)).write_bytes(b"".join(topics(at, 2, epoch=ord(name), name=name) for at, name in held.items()))
+
+
+def test_replacing_writes_anew_what_lies_in_segments_that_were_whole_before(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    write_log(log, dict(zip(range(0, 14, 2), "aabbbbb", strict=True)), 0, 2, 10)
+    run(out, tmp_path / "node")
+    write_log(log, dict(zip(range(0, 14, 2), "aaccccc", strict=True)), 0, 2, 6, 12)
+    with pytest.raises(UsageError, match="not what the lake has there"):
+        run(out, tmp_path / "node")
+    report = run(out, tmp_path / "node", replaces=True)
+    assert [note for note in report.plan.notes if "ends at" in note] == []
+    assert names(out) == [f"{'a' if offset < 4 else 'c'}{offset}" for offset in range(14)]
+
+
+def test_a_log_that_was_cut_and_has_other_segments_now_is_refused(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    write_log(log, dict(zip(range(0, 10, 2), "aaaaa", strict=True)), 0, 2, 8)
+    run(out, tmp_path / "node")
+    # Its second segment goes on where it ended, so that the third begins where the lake ends.
+    write_log(log, dict(zip(range(0, 12, 2), "aaaabb", strict=True)), 0, 2, 10)
+    with pytest.raises(UsageError, match=f"{segment(2)}: offset 8: not what the lake has there"):
+        run(out, tmp_path / "node")
