@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SOURCE_SIGN = "@"
+"""The sign before the name of a source: `kafka-shell @prod`."""
 EMACS, VI = "emacs", "vi"
 _FORMS = ("text", "json", "jsonl", "table", "csv")
 _SIZE_MAX = 1 << 20
