@@ -194,7 +194,7 @@ def test_a_question_is_never_drawn_over(line: progress._Line, terminal: Terminal
             return "yes\n"
 
         monkeypatch.setattr(tool, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=typed), stderr=terminal))
-        monkeypatch.setattr("getpass.getpass", typed)
+        monkeypatch.setattr(connection, "getpass", typed)
         terminal.truncate(0)
         ask()
         assert "opening a" not in terminal.getvalue()
