@@ -268,7 +268,7 @@ def _kept(family: str, frame: Frame, buf: bytes, end: int, fault: str) -> Metada
 def write_metadata_record(body: Any, version: int = 0) -> bytes:
     """The framed bytes of a metadata record's object, or of an UnknownRecord as it was read.
 
-    Errors: EncodeError if the object does not fit the version or is no metadata record.
+    Errors: EncodeError if the object does not fit the version or is not a metadata record.
     """
     if isinstance(body, UnknownRecord):
         return b"\x01" + encode_uvarint(body.type_id & 0xFFFF) + encode_uvarint(body.version) + body.payload
@@ -287,7 +287,7 @@ def record_key(body: Any) -> int:
     """The record type of a metadata record's object. Errors: EncodeError for other objects."""
     key = _KEYS.get(type(body).__name__)
     if key is None:
-        raise EncodeError(f"{type(body).__name__} is no metadata record")
+        raise EncodeError(f"{type(body).__name__} is not a metadata record")
     return key
 
 

@@ -94,7 +94,7 @@ class Display:
         self.is_terminal = is_terminal
         self.width = width
         self.color = color
-        self.note = note or _note
+        self.note = note or (lambda text: sys.stderr.write(terminal_line(text) + "\n"))
         self.palette: Mapping[str, str] = ROLES
 
     def paint(self, role: str, text: str) -> Painted:
@@ -131,10 +131,6 @@ class Display:
     def colored_json(self, text: str) -> str:
         """The same with colours, where the display has them. For whole values only."""
         return colored_json(self.json(text), self.palette) if self.color else self.json(text)
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(terminal_line(text) + "\n")
 
 
 def standard_output(*, no_color: bool = False, note: Callable[[str], object] | None = None) -> Display:
@@ -389,7 +385,8 @@ def fitted(widths: Sequence[int], limit: int, whole: Collection[int] = ()) -> li
 def aligned(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> Iterator[str]:
     """A line per row, with cells in columns two blanks apart. Columns in `right` are aligned right; cells may be painted."""
     cells = [[cell if type(cell) is Painted else terminal_line(cell) for cell in row] for row in rows]
-    widths = [max(map(text_width, column)) for column in _columns_of(cells)]
+    count = max(map(len, cells), default=0)
+    widths = [max(text_width(row[index]) for row in cells if index < len(row)) for index in range(count)]
     to_the_right = frozenset(right)
     for row in cells:
         line = _GAP.join(padded(cell, widths[index], to_the_right=index in to_the_right) for index, cell in enumerate(row)).rstrip()
@@ -413,11 +410,6 @@ def _note_no_room(display: Display, missing: Sequence[str]) -> None:
     if missing:
         names = ", ".join(missing)
         display.note(f"no room for {counted(len(missing), 'column')} ({names}): -o jsonl has all, and a pipe or file takes any width")
-
-
-def _columns_of(rows: list[list[str]]) -> Iterator[list[str]]:
-    for index in range(max(map(len, rows), default=0)):
-        yield [row[index] for row in rows if index < len(row)]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

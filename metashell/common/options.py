@@ -422,7 +422,9 @@ def past_ms(text: str, now_ms: int | None = None) -> int:
         try:
             ago = duration_ms(text.removeprefix("-"), years_max=_YEARS_AGO_MAX)
         except UsageError:
-            raise UsageError(f"{text!r} is no time such as 2026-11-20T12:00:00Z, and not how long ago, such as 10m or -2h", text) from None
+            raise UsageError(
+                f"{text!r} is neither a time such as 2026-11-20T12:00:00Z nor how long ago, such as 10m or -2h", text
+            ) from None
         return (round(time.time() * 1000) if now_ms is None else now_ms) - ago
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SOURCE_SIGN = "@"
+"""The sign before the name of a source: `kafka-shell @prod`."""
 EMACS, VI = "emacs", "vi"
 _FORMS = ("text", "json", "jsonl", "table", "csv")
 _SIZE_MAX = 1 << 20
@@ -79,7 +81,7 @@ def read_settings(path: str, check_alias: Callable[[str, str], None] = lambda na
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}", path) from None
     if len(data) > _SIZE_MAX:
-        raise SettingsError(f"{path}: larger than {_SIZE_MAX} bytes: these are no settings", path)
+        raise SettingsError(f"{path}: larger than {_SIZE_MAX} bytes, too large for settings", path)
     try:
         return parse_settings(data.decode("utf-8"), check_alias)
     except UnicodeDecodeError as error:
@@ -94,7 +96,7 @@ def _check_file(path: str, found: os.stat_result) -> None:
     if not S_ISREG(found.st_mode):
         raise SettingsError(f"{path}: not a file", path)
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & S_IWOTH:
-        raise SettingsError(f"{path}: not yours, or others may write it: it can name commands, so it is not read", path)
+        raise SettingsError(f"{path}: not yours, or writable by others: it can name commands, so it is not read", path)
 
 
 def parse_settings(text: str, check_alias: Callable[[str, str], None] = lambda name, text: None) -> Settings:
@@ -112,7 +114,7 @@ def parse_settings(text: str, check_alias: Callable[[str, str], None] = lambda n
         if table not in _TABLES:
             raise _error(text, "", table, f"unknown table{did_you_mean(table, [*_TABLES])}")
         if not isinstance(entries, dict):
-            raise _error(text, "", table, f"a table is wanted: [{table}] and lines KEY = VALUE below it")
+            raise _error(text, "", table, f"must be a table: [{table}] and lines KEY = VALUE below it")
         for key, value in entries.items():
             try:
                 _TABLES[table](chosen, key, value)
@@ -158,7 +160,9 @@ def sgr_of(words: str) -> str:
             found.append(f"38;5;{int(word)}")
         elif word != "none":
             known = (*_COLORS, *_ATTRIBUTES, "none")
-            raise UsageError(f"{word!r} is no colour{did_you_mean(word, known)}; there are {', '.join(known)}, bright-COLOUR, and 0 to 255")
+            raise UsageError(
+                f"{word!r} is not a colour{did_you_mean(word, known)}; there are {', '.join(known)}, bright-COLOUR, and 0 to 255"
+            )
     return ";".join(found)
 
 
@@ -170,14 +174,14 @@ def _name(name: str, what: str) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise UsageError("a text in quotes is wanted")
+        raise UsageError("must be a text in quotes")
     return value
 
 
 def _line(value: object) -> str:
     text = _text(value).strip()
     if not text or not text.isprintable():
-        raise UsageError("one line of printable text is wanted")
+        raise UsageError("must be one line of printable text")
     return text
 
 
@@ -188,7 +192,7 @@ def _pager(value: object) -> str:
 
 def _truth(value: object) -> bool:
     if not isinstance(value, bool):
-        raise UsageError("true or false is wanted")
+        raise UsageError("must be true or false")
     return value
 
 

@@ -406,7 +406,7 @@ def read_damage_note(directory: str) -> Recovering | None:
     try:
         fields = json_object(data)
     except ValueError as error:
-        raise LogCorruptError(path, 0, f"is no note of damage: {error}; {_WAY_OUT}") from error
+        raise LogCorruptError(path, 0, f"is not a note of damage: {error}; {_WAY_OUT}") from error
     version, until, epoch, reason = (fields.get(name) for name in ("version", "untilOffset", "epoch", "reason"))
     if (
         version != _VERSION
@@ -415,7 +415,7 @@ def read_damage_note(directory: str) -> Recovering | None:
         or not isinstance(epoch, int)
         or not isinstance(reason, str)
     ):
-        raise LogCorruptError(path, 0, f"is no note of damage of version {_VERSION}; {_WAY_OUT}")
+        raise LogCorruptError(path, 0, f"is not a note of damage of version {_VERSION}; {_WAY_OUT}")
     return Recovering(until, epoch, reason)
 
 

@@ -205,7 +205,7 @@ def read_topic_id(path: str) -> bytes:
     lines = [line for _, line in _lines(path)]
     match = _TOPIC_ID_LINE.fullmatch(lines[1]) if len(lines) > 1 and lines[0] == f"version: {_VERSION}" else None
     if match is None:
-        raise LogCorruptError(path, 0, "is no partition metadata of version 0")
+        raise LogCorruptError(path, 0, "is not partition metadata of version 0")
     try:
         return uuid_from_text(match[1])
     except ValueError as error:

@@ -97,7 +97,7 @@ def test_names_of_record_types_are_kafkas() -> None:
 
 
 def test_an_object_that_is_no_metadata_record_is_not_framed() -> None:
-    with pytest.raises(EncodeError, match="SnapshotFooterRecord is no metadata record"):
+    with pytest.raises(EncodeError, match="SnapshotFooterRecord is not a metadata record"):
         write_metadata_record(message_type("control", "SnapshotFooterRecord").cls())
 
 

@@ -61,20 +61,21 @@ def test_everything_that_can_be_chosen() -> None:
             "line 3: defaults.output: 'jsn' is not one of text, json, jsonl, table, csv (did you mean json?)",
         ),
         ("[defaults]\ntimng = true\n", "line 2: defaults.timng: unknown key (did you mean timing?)"),
-        ('[defaults]\ntiming = "yes"\n', "line 2: defaults.timing: true or false is wanted"),
-        ("defaults.timing = 1\n", "line 1: defaults.timing: true or false is wanted"),
-        ('[defaults]\npager = "less\\nrm"\n', "line 2: defaults.pager: one line of printable text is wanted"),
+        ('[defaults]\ntiming = "yes"\n', "line 2: defaults.timing: must be true or false"),
+        ("defaults.timing = 1\n", "line 1: defaults.timing: must be true or false"),
+        ('[defaults]\npager = "less\\nrm"\n', "line 2: defaults.pager: must be one line of printable text"),
         ("[alias]\n", "line 1: alias: unknown table (did you mean aliases?)"),
-        ("\ncolors = 3\n", "line 2: colors: a table is wanted: [colors] and lines KEY = VALUE below it"),
+        ("\ncolors = 3\n", "line 2: colors: must be a table: [colors] and lines KEY = VALUE below it"),
         (
             '[aliases]\n"a b" = "ls"\n',
             "line 2: aliases.a b: 'a b' cannot name an alias: letters, digits and _ . + - are allowed, and no - in front",
         ),
-        ('[aliases]\nx = ""\n', "line 2: aliases.x: one line of printable text is wanted"),
-        ("[aliases]\nok = 'ls'\n[sources]\nok = 3\n", "line 4: sources.ok: a text in quotes is wanted"),
+        ('[aliases]\nx = ""\n', "line 2: aliases.x: must be one line of printable text"),
+        ("[aliases]\nok = 'ls'\n[sources]\nok = 3\n", "line 4: sources.ok: must be a text in quotes"),
         (
             '[colors]\nbad = "rde"\n',
-            "line 2: colors.bad: 'rde' is no colour (did you mean red?); there are black, red, green, yellow, blue, magenta, cyan, white,"
+            "line 2: colors.bad: 'rde' is not a colour (did you mean red?); there are black, red, green, yellow, blue, magenta, cyan,"
+            " white,"
             " bold, dim, italic, underline, reverse, none, bright-COLOUR, and 0 to 255",
         ),
         ('[colors]\nworst = "red"\n', "line 2: colors.worst: unknown; there are bad, unusual, good, directory, heading, key, dim"),
@@ -99,7 +100,7 @@ def test_what_is_no_file_of_settings_is_refused_with_its_path(tmp_path: Path) ->
     for make, what in (
         (path.mkdir, "Is a directory"),
         (lambda: path.write_bytes(b"[aliases]\nx = '\xff'"), "line 2: not UTF-8"),
-        (lambda: path.write_bytes(b"#" * ((1 << 20) + 1)), "larger than 1048576 bytes: these are no settings"),
+        (lambda: path.write_bytes(b"#" * ((1 << 20) + 1)), "larger than 1048576 bytes, too large for settings"),
     ):
         make()
         with pytest.raises(SettingsError) as error:
@@ -119,7 +120,7 @@ def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("")
     path.chmod(0o646)
-    with pytest.raises(SettingsError, match="not yours, or others may write it"):
+    with pytest.raises(SettingsError, match="not yours, or writable by others"):
         read_settings(str(path))
     path.chmod(0o664)
     assert read_settings(str(path)) == DEFAULTS
@@ -134,11 +135,11 @@ def test_a_usual_file_that_is_wrong_is_told_and_a_named_one_is_refused(tmp_path:
     assert chosen_settings("kafka-shell") == Settings(timing=True)
     path.write_text("[defaults]\ntiming = 1\n")
     assert chosen_settings("kafka-shell") is None
-    told = f"kafka-shell: {path}: line 2: defaults.timing: true or false is wanted (nothing of this file is used)\n"
+    told = f"kafka-shell: {path}: line 2: defaults.timing: must be true or false (nothing of this file is used)\n"
     assert capsys.readouterr().err == told
     for named in (str(path), None):
         monkeypatch.setenv("METASHELL_CONFIG", str(path))
-        with pytest.raises(SettingsError, match="true or false is wanted"):
+        with pytest.raises(SettingsError, match="must be true or false"):
             chosen_settings("kafka-shell", named)
     assert chosen_settings("kafka-shell", "/dev/null") == DEFAULTS
 

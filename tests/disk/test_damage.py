@@ -335,7 +335,7 @@ def test_a_note_that_cannot_be_read_is_refused(written: Written) -> None:
     newer, odd = b'{"version":2,"untilOffset":1,"epoch":1,"reason":""}', b'{"version":1,"untilOffset":"x","epoch":1,"reason":""}'
     for text in (b"{}", b"", newer, odd):
         (directory / "damaged").write_bytes(text)
-        with pytest.raises(LogCorruptError, match="is no note of damage"):
+        with pytest.raises(LogCorruptError, match="is not a note of damage"):
             opened(directory.parent)
     opened(directory.parent, accept_loss=True).close()
     assert not (directory / "damaged").exists()

@@ -147,7 +147,7 @@ def test_twenty_columns_have_no_room_for_the_line_and_the_prompt_says_all(tmp_pa
 def test_a_wrong_file_of_settings_is_told_in_one_line_and_the_prompt_comes(tmp_path: Path) -> None:
     place = settings(tmp_path, '[defaults]\ntoolbar = "no"\n')
     with Screen.shell("--demo", home=tmp_path, rows=24, columns=200) as screen:
-        told = f"kafka-shell: {place}: line 2: defaults.toolbar: true or false is wanted (nothing of this file is used)"
+        told = f"kafka-shell: {place}: line 2: defaults.toolbar: must be true or false (nothing of this file is used)"
         assert screen.lines[0] == told
         place.write_text('[defaults]\ntoolbar = false\n[aliases]\nwhere = "pwd"\n')
         assert screen.leave() == 0

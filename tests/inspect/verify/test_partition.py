@@ -192,7 +192,7 @@ def test_what_controllers_of_ours_know_to_have_lost_is_found(made: MetadataLog):
     write_damage_note(Disk(), str(made.path), Recovering(20, 2, "rot at byte 7"))
     assert only(made.findings()).what == "this replica has no vote until it has from a leader what it lost: rot at byte 7"
     made.write("damaged", b"{")
-    assert "is no note of damage" in only(made.findings()).what
+    assert "is not a note of damage" in only(made.findings()).what
     (made.path / "damaged").unlink()
     made.write("00000000000000000008.log.damaged-1", b"x")
     assert only(made.findings()).severity == "warning"
@@ -281,7 +281,7 @@ def test_a_partition_metadata_of_another_topic_is_found(made: MetadataLog):
     made.write("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAew")
     assert "is not that of the metadata log" in only(made.findings()).what
     made.write("partition.metadata", b"hello")
-    assert only(made.findings()).what == "is no partition metadata of version 0"
+    assert only(made.findings()).what == "is not partition metadata of version 0"
 
 
 def producer_snapshot(*entries: tuple[int, int], end_offset: int = 8) -> tuple[str, bytes]:
