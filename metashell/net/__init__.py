@@ -9,7 +9,7 @@ handshake. Logins go as at a listener of Kafka, except that the first round neve
 A call of the client answers or fails within its deadline; a failure is one line that names each address that was tried and why it
 failed. The client keeps one connection a node and sends nothing that it was not asked to send.
 
-Nothing is imported here before it is used: asyncio only by `transport`, `listener`, `accepted_connection` and `AsyncClient`, ssl only by
+Nothing is imported here before it is used: asyncio only by `transport`, `listener`, `accepted_connection` and `client`, ssl only by
 `tls`. Where to begin:
 
 - to ask a cluster: `client.Client(bootstrap, security=..., client_id=..., deadline_ms=...)` is the blocking client for tools

@@ -183,8 +183,6 @@ class Client:
     """`AsyncClient` for callers without a loop; the same arguments. Close it, or use it as a context manager."""
 
     def __init__(self, bootstrap: Sequence[Address], **options: Any) -> None:
-        import asyncio
-
         self._runner = asyncio.Runner()
         self._client = AsyncClient(bootstrap, **options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-CHEAP = ("net", "net.security", "net.addresses", "net.client_connection", "net.server_connection", "client.client", "client.config")
+CHEAP = ("net", "net.security", "net.addresses", "net.client_connection", "net.server_connection", "net.client_config")
 DEAR = ("asyncio", "ssl", "socket", "cryptography")
 
 

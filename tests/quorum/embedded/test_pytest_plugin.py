@@ -72,7 +72,7 @@ def test_it(kafka_quorum):
 def test_the_plugin_costs_nothing_where_nobody_asks_for_it() -> None:
     code = f"import sys, pytest; before = set(sys.modules); import {ENTRY}; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["metashell", "metashell.quorum.embedded", ENTRY]
+    assert done.stdout.split() == ["metashell", "metashell.quorum", "metashell.quorum.embedded", ENTRY]
 
 
 def test_the_package_gives_its_names_late_and_no_others() -> None:
