@@ -269,7 +269,7 @@ def test_a_voter_that_fails_while_the_question_is_open_is_noticed(quorum: Embedd
         quorum.kill(failing)
         return True
 
-    monkeypatch.setattr("metashell.cli.cluster.noun_tool.agreed", agreed)
+    monkeypatch.setattr("metashell.cli.cluster.noun_tool.confirm", agreed)
     told = lines(quorum, "quorum", "remove-controller", str(removed), status=1)
     assert "of the 2 voters that remain 1 fetch, are caught up and can be elected, which is no majority" in told[-1]
     assert quorum.image.voters is not None and len(quorum.image.voters.voters) == 3

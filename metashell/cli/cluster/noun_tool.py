@@ -21,8 +21,18 @@ from errno import EBADF
 from metashell.cli.connection import cluster_of, open_admin
 from metashell.cli.images import load_image, report_image
 from metashell.cli.sources import name_stored, with_source
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, complain, drop_output, parsed, run_sub_command
-from metashell.cli.tool import confirm as agreed
+from metashell.cli.tool import (
+    STATUS_FAILED,
+    STATUS_OK,
+    Tool,
+    can_ask,
+    chosen_settings,
+    complain,
+    confirm,
+    drop_output,
+    parsed,
+    run_sub_command,
+)
 from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import standard_output, write_objects
@@ -365,7 +375,7 @@ class Work:
             return
         if not can_ask():
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
-        if not agreed(question, self.place):
+        if not confirm(question, self.place):
             raise MetashellError("nothing was changed")
         # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
         self._close_admin()

@@ -13,7 +13,7 @@ from shlex import quote
 from shutil import rmtree
 from signal import SIGINT
 
-from metashell.cli.controllers.live_quorum import main as live
+from metashell.cli.controllers.live_quorum import main as live_main
 from metashell.cli.controllers.quorum_options import QUORUM
 from metashell.cli.tool import (
     STATUS_FAILED,
@@ -67,7 +67,7 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     if name not in _COMMANDS:
         # The commands about any quorum that runs, not about the one that this machine has in the background.
 
-        return live.perform(command, words)
+        return live_main.perform(command, words)
     values = parsed(command, words)
     if values is None:
         return STATUS_OK

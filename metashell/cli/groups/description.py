@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from metashell.cli.admin.groups import committed_offsets, describe_group, with_ends, with_members
-from metashell.cli.admin.groups import list_groups as listed
+from metashell.cli.admin.groups import committed_offsets, describe_group, list_groups, with_ends, with_members
 from metashell.cli.admin.topics import unseen_groups, unseen_topics
 from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, client_config_of, cluster_of
 from metashell.common.errors import MetashellError, UsageError
@@ -45,7 +44,7 @@ def asks_cluster(work: Work) -> bool:
 
 def list_live_groups(work: Work) -> None:
     _find_brokers(work)
-    groups, failed = listed(work.admin)
+    groups, failed = list_groups(work.admin)
     work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
     wanted = work.values
     rows = (

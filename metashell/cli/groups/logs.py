@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, run_command
 from metashell.cli.connection import CLUSTER_OPTIONS
-from metashell.cli.groups import description as groups_live
+from metashell.cli.groups import description as live
 from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
 from metashell.cli.images import load_image
 from metashell.codec.coordinator import coordinator_partition
@@ -22,9 +22,15 @@ from metashell.common.runtime import PausedCollector
 from metashell.common.values import duration_text, time_text
 from metashell.groups.log import ids_meant, shown_id
 from metashell.groups.log.log_dir import end_offsets, metadata_directories, topic_ids, topic_names
-from metashell.groups.log.queries import FAULTS_MAX, find_group, group_summaries, load_logs, offset_rows
-from metashell.groups.log.queries import describe_found_group as described
-from metashell.groups.log.queries import expiring_offsets as found_expiring
+from metashell.groups.log.queries import (
+    FAULTS_MAX,
+    describe_found_group,
+    expiring_offsets,
+    find_group,
+    group_summaries,
+    load_logs,
+    offset_rows,
+)
 from metashell.groups.topics import KnownTopics, Topic
 
 if TYPE_CHECKING:
@@ -205,8 +211,8 @@ def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
 
 
 def _list_groups(work: Work) -> None:
-    if groups_live.asks_cluster(work):
-        return groups_live.list_live_groups(work)
+    if live.asks_cluster(work):
+        return live.list_live_groups(work)
 
     wanted = work.values
     loaded = read_logs(work)
@@ -216,19 +222,19 @@ def _list_groups(work: Work) -> None:
             for summary in group_summaries(loaded)
             if wanted.group_type in (None, summary.kind) and (wanted.state is None or wanted.state.lower() == summary.state.lower())
         )
-        work.rows(rows, LIST_COLUMNS, none=groups_live.none_text(work))
+        work.rows(rows, LIST_COLUMNS, none=live.none_text(work))
 
 
 # ---- describe
 
 
 def _describe_group(work: Work) -> None:
-    if groups_live.asks_cluster(work):
-        return show_description(work, groups_live.describe_live_group(work))
+    if live.asks_cluster(work):
+        return show_description(work, live.describe_live_group(work))
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
-        description = described(found, topics)
+        description = describe_found_group(found, topics)
         show_description(work, description)
         if description.summary.findings:
             work.fail()
@@ -246,7 +252,7 @@ def show_description(work: Work, description: GroupDescription) -> None:
 
 
 def _list_offsets(work: Work) -> None:
-    rows = groups_live.offset_rows(work) if groups_live.asks_cluster(work) else _rows_of_logs(work)
+    rows = live.offset_rows(work) if live.asks_cluster(work) else _rows_of_logs(work)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
@@ -275,7 +281,7 @@ def _list_offsets(work: Work) -> None:
 def _rows_of_logs(work: Work) -> list[OffsetRow]:
     found = found_groups(work, read_logs(work), work.values.group)
     if all(one.group.type == "share" for one in found):
-        raise groups_live.share_commits_nothing(work.values.group)
+        raise live.share_commits_nothing(work.values.group)
     topics = NamedTopics(work)
     if not work.values.lag:
         return [row for one in found for row in offset_rows(one, topics, {})]
@@ -302,7 +308,7 @@ def _list_expiring(work: Work) -> None:
     loaded = read_logs(work)
     people = work.form in ("text", "table")
     with PausedCollector():
-        found = found_expiring(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
+        found = expiring_offsets(loaded, now_ms + values.within, values.retention, Meanwhile(work).looked)
         work.rows([_expiring_object(one, now_ms, for_people=people) for one in found], EXPIRING_COLUMNS, none="no offset expires by then")
 
 
