@@ -16,7 +16,6 @@ import math
 import random
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.batches import read_batch_header
@@ -222,6 +221,8 @@ class FollowLoop:
 
     def voter_ids(self) -> tuple[int, ...]:
         """The voters as the leader names them, empty where it does not answer soon. Called from another thread, which waits."""
+        from concurrent.futures import CancelledError
+
         if self._loop is None:
             return ()
         asked = asyncio.run_coroutine_threadsafe(self._ask_for_voters(), self._loop)
@@ -237,6 +238,8 @@ class FollowLoop:
 
     def older_log(self, snapshot: OffsetAndEpoch) -> OlderLog | None:
         """Fetch the leader's log from before a snapshot; None where it has none, or does not answer. For another thread."""
+        from concurrent.futures import CancelledError
+
         if self._loop is None or self._leader is None:
             return None
         asked = asyncio.run_coroutine_threadsafe(self._ask_for_older(self._leader, snapshot), self._loop)
