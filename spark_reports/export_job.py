@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from socket import gethostname
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 from metashell.common.command import complain, with_way_out
@@ -28,16 +29,11 @@ from metashell.tables.lake.plan import Task
 from metashell.tables.lake.write_tasks import Job, TaskResult, Written, rewrite_task, write_task
 from metashell.tables.spark_options import EXPORT_MODES, TABLE_FORMATS
 from metashell.tables.splits import FILE_COST_BYTES, Split
-from metashell.tables.stores import open_store
+from metashell.tables.stores import Store, open_store
 from spark_reports.session import end_workers, error_from
 from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED, begin_task
-from spark_reports.table_logs import require_readable
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from metashell.tables.stores import Store
-
+from spark_reports.table_commits import TableCommits, require_format, settings_for
+from spark_reports.table_logs import DeltaTables, IcebergTables, require_readable
 
 _EXPORT, _STREAM = "export", "stream"
 _ONLY_WITH = {
@@ -106,8 +102,6 @@ def session_settings(values: SimpleNamespace) -> dict[str, str]:
     """Return the settings that the session of a job needs. Errors: UsageError for a format that has no jars for this Spark."""
     if values.job != "export" or not values.format:
         return {}
-    from spark_reports.table_commits import settings_for
-
     for jar in (values.jars or "").split(","):
         if jar and not is_uri(jar) and not os.path.isfile(jar):
             raise UsageError(f"--jars: {jar}: No such file", "--jars")
@@ -180,10 +174,6 @@ def _commits(spark: Any, values: SimpleNamespace) -> Commits:
     name = _format(values)
     if name == PARQUET:
         return FILES
-    from metashell.tables.stores import open_store
-    from spark_reports.table_commits import TableCommits, require_format
-    from spark_reports.table_logs import DeltaTables, IcebergTables
-
     require_format(spark, name, open_store(values.out))
     tables = {
         "delta": lambda lake_id: DeltaTables(spark, values.out, lake_id),

@@ -21,10 +21,14 @@ from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_O
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.option_parser import HelpRequested, parse_command
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, did_you_mean
-from metashell.common.settings import read_settings
+from metashell.common.settings import SOURCE_SIGN, read_settings
+from metashell.common.uris import is_uri, shown_uri
 from metashell.demo import demo_directory
+from metashell.tables.dictionary import table_names
+from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.spark_options import SPARK_REPORTS
-from spark_reports.session import error_from, silence_interrupts
+from metashell.tables.stores import open_store
+from spark_reports.session import check_master, end_at_once, error_from, open_session, require_parts, silence_interrupts
 
 if TYPE_CHECKING:
     from metashell.tables.stores import Held
@@ -35,9 +39,7 @@ NAME = "spark-reports"
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.tables.reports.output import left_out
-    from metashell.tables.stores import open_store
     from spark_reports.export_job import is_done_without_spark, require_fitting, session_settings
-    from spark_reports.session import check_master, end_at_once, require_parts
 
     require_parts()
     check_master(values.master)
@@ -96,7 +98,6 @@ def do_job(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
     from spark_reports.export_job import start_error
-    from spark_reports.session import open_session
 
     try:
         return open_session(NAME, master, settings)
@@ -106,7 +107,6 @@ def _session(master: str | None, settings: dict[str, str]) -> Any:
 
 def require_tables(names: Sequence[str]) -> None:
     """Errors: UsageError for a name that is no table's, of which an export would find no row."""
-    from metashell.tables.dictionary import table_names
 
     known = table_names()
     for name in names:
@@ -119,8 +119,6 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
     With `is_whole` nothing looks again later, so logs without a batch are an error here too.
     """
-    from metashell.common.uris import is_uri
-    from metashell.tables.input_files import expand_globs, input_files
     from metashell.tables.remote_files import remote_input
 
     for path in paths:
@@ -143,12 +141,10 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
 
 
 def _report(spark: Any, values: SimpleNamespace) -> int:
-    from metashell.common.uris import shown_uri
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.local import answerable, logs_at
     from metashell.tables.reports.output import left_out_lines, notes_on, write_answer, write_index
     from metashell.tables.reports.page import judge_clusters
-    from metashell.tables.stores import open_store
     from spark_reports.report_job import count_faults, run_on_spark
 
     wanted = list(REPORTS.values()) if values.job == ALL_REPORTS else [REPORTS[values.job]]

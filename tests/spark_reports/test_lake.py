@@ -422,12 +422,11 @@ def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...], sai
 def test_a_lake_that_does_not_fit_is_refused_and_a_plan_is_made_before_spark_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import spark_reports.session as session
 
     def never(*_: Any) -> None:
         raise AssertionError("Spark is not needed")
 
-    monkeypatch.setattr(session, "open_session", never)
+    monkeypatch.setattr("spark_reports.main.open_session", never)
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / SEGMENT).write_bytes(topics(0, 6))
     words = ["export", str(tmp_path / "node"), "--out", str(out), "--mode"]
@@ -452,9 +451,8 @@ def test_a_lake_that_does_not_fit_is_refused_and_a_plan_is_made_before_spark_is_
 
 
 def test_what_the_command_prints(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import spark_reports.session as session
 
-    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / SEGMENT).write_bytes(topics(0, 6))

@@ -84,7 +84,7 @@ def test_wrong_words_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_missing_path_is_told_before_spark_is_started(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(session, "java_trouble", lambda: None)
-    monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: pytest.fail("Spark was started"))
     assert program.main(["broker_sessions", "nowhere.log", "--out", "y"]) == 1
     assert capsys.readouterr().err == "spark-reports: nowhere.log: No such file or directory\n"
 
@@ -93,6 +93,6 @@ def test_a_table_that_there_is_not_is_told_before_spark_is_started(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(session, "java_trouble", lambda: None)
-    monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: pytest.fail("Spark was started"))
     assert program.main(["export", "--table", "topik", "x", "--out", str(tmp_path / "y")]) == 2
     assert capsys.readouterr().err == "spark-reports: --table: no table topik (did you mean topic?)\n"

@@ -212,7 +212,6 @@ def test_a_stream_of_once_that_left_something_out_ends_with_a_status(
     more: tuple[str, ...],
     said: str,
 ) -> None:
-    import spark_reports.session as session
     from spark_reports import main as command
 
     data = bytearray(LOG.read_bytes())
@@ -224,7 +223,7 @@ def test_a_stream_of_once_that_left_something_out_ends_with_a_status(
     folder = tmp_path / "in" / "__cluster_metadata-0"
     folder.mkdir(parents=True)
     (folder / LOG.name).write_bytes(data)
-    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     words = ["stream", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--once", "--table", "batches", *more]
     assert command.main(words) == 1
@@ -266,14 +265,13 @@ def test_a_corrupt_file_is_told_in_one_line_with_its_place(spark: Any, tmp_path:
 def test_pages_and_status_tell_how_much_was_skipped(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import spark_reports.session as session
     from spark_reports import main as command
 
     data = bytearray(LOG.read_bytes())
     data[200] ^= 1
     (tmp_path / LOG.name).write_bytes(data)
     words = ["broker_sessions", str(tmp_path / LOG.name), "--out", str(tmp_path / "out"), "--format", "html", "--on-error", "skip"]
-    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     assert command.main(words) == 1
     assert capsys.readouterr().err == "spark-reports: left out: 1 corrupt or unknown place\n"

@@ -38,9 +38,9 @@ def first_stream(out: str) -> Iterator[int]:
 
 
 def refused_stream(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    from spark_reports import main, session
+    from spark_reports import main
 
-    monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("spark_reports.main.open_session", lambda *_: pytest.fail("Spark was started"))
     done = run_main(main.main, ["stream", str(demo_directory()), "--out", out, "--master", "local[1]"], cwd=tmp_path)
     assert (done.status, done.stdout) == (2, b"")
     assert done.stderr.count("\n") == 1
