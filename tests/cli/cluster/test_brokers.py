@@ -218,7 +218,7 @@ def test_a_disk_that_is_not_there_and_a_kind_that_is_none_are_one_line() -> None
 
 
 def test_a_disk_says_of_the_cluster_what_its_health_does() -> None:
-    tests = Path(__file__).parents[1]
+    tests = Path(__file__).parents[2]
     done = run_main(brokers.cluster_main, [str(tests / "golden" / "cases" / "01-stale-registrations"), "-o", "json"], cwd=tests)
     answer = json.loads(done.stdout)
     assert (done.status, done.stderr) == (1, "")

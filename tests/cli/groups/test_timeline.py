@@ -17,7 +17,7 @@ from metashell.common.forms import Display, write_objects
 from metashell.disk.state_files import format_topic_id
 from metashell.groups.log.downgrade_checks import DowngradeCheck
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription
-from tests.cli.test_groups_logs import NODE, VERBS, objects, tell, words_of
+from tests.cli.groups.test_logs import NODE, VERBS, objects, tell, words_of
 from tests.groups.golden import scenarios
 from tests.groups.log.test_fold import offset_key, record_of
 from tests.groups.log.written_logs import golden_batches, write_log

@@ -12,7 +12,7 @@ from metashell.cli.groups import command
 from metashell.groups.assignors.rows import input_warnings
 from tests.running import Outcome, run_main
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "groups" / "assignors"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "groups" / "assignors"
 T = "AAAAAAAAAAAAAAAAAAAAAQ"
 INPUT = {"topics": {T: {"partitions": 3}}, "members": [{"id": "a", "topicIds": [T], "previous": {T: [0]}}, {"id": "b", "topicIds": [T]}]}
 ROW = {"id": "r1", "assignor": "server-uniform", "input": INPUT, "output": {"assignment": {"a": {T: [0]}, "b": {T: [1, 2]}}}}

@@ -21,7 +21,7 @@ from metashell.tables.export.job import progress_bar
 from tests.cli.conftest import Run, command_line, environment
 from tests.running import run_main
 
-DEMO = str(Path(__file__).parents[2] / "metashell" / "demo" / "data")
+DEMO = str(Path(__file__).parents[3] / "metashell" / "demo" / "data")
 
 
 def test_export_writes_tables_and_says_how_many_rows(run: Run, segment: str, tmp_path: Path) -> None:
