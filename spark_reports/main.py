@@ -21,7 +21,7 @@ from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_O
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.option_parser import HelpRequested, parse_command
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, did_you_mean
-from metashell.common.settings import SOURCE_SIGN, read_settings
+from metashell.common.settings import read_settings
 from metashell.common.uris import is_uri, shown_uri
 from metashell.demo import demo_directory
 from metashell.tables.dictionary import table_names

@@ -61,7 +61,7 @@ def _of_records(release: Facts) -> Iterator[str]:
             yield f"{record}: what it does to an image (_ROUTES of metadata/image/image.py), and its writer (metadata/image/writer.py)"
         newest = message.versions.high
         if len(since.get(snake_case(record.removesuffix("Record")), ())) <= newest:
-            yield f"{record} version {newest}: its first level, what it holds (tables.tsv, fields.tsv of columns/meanings)"
+            yield f"{record} version {newest}: its first level, what it holds (tables.tsv, fields.tsv of tables/meanings)"
 
 
 def _of_levels(found: list[Difference], release: Facts) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _of_difference(one: Difference, release: Facts) -> Iterator[str]:
             if message is not None and one.old is None and message.listeners:
                 yield f"{name} (api {message.key}, {', '.join(message.listeners)}): who answers it, who asks it (codec/codes.py)"
         elif family in _COORDINATORS:
-            yield f"{name}: what dump-log prints of it, what the coordinator keeps of it, its table (columns/meanings)"
+            yield f"{name}: what dump-log prints of it, what the coordinator keeps of it, its table (tables/meanings)"
         elif one.new is None:
             yield f"{name}: no release has it any more: `last in` in its head"
         elif family != "metadata":
@@ -116,4 +116,4 @@ def _of_difference(one: Difference, release: Facts) -> Iterator[str]:
     elif one.area == "settings" and one.old is not None and one.new is not None and one.old[0] != one.new[0]:
         yield f"setting {one.name}: its type, default or check changed"
     elif one.area == "help":
-        yield f"kafka-{one.name}: its options, in metashell/options; then the golden cases"
+        yield f"kafka-{one.name}: its options, in metashell/cli; then the golden cases"
