@@ -104,7 +104,7 @@ class Admin:
 
     @property
     def again(self) -> int:
-        """How often the last request was sent again after it may have been carried out: "already exists" can then be our own change."""
+        """The number of repeats of the last request after it may have been carried out: "already exists" can then be our own work."""
         return 0 if self._session is None else self._session.again
 
     def _run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:

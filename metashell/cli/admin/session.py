@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROUNDS_MAX: Final = 3
-"""How many times all addresses are tried if none has ever answered."""
+"""The number of times that all addresses are tried if none has ever answered."""
 BACKOFF_S: Final = 0.05
 BACKOFF_MAX_S: Final = 0.5
 ANSWER_S: Final = 30.0
@@ -127,7 +127,7 @@ class Session:
         self.skipped: dict[Address, str] = {}
         """The reason for each address that was given up because it was slow to connect, and has not connected since."""
         self._slow: dict[Address, int] = {}
-        """How often a connection to each address timed out."""
+        """The number of connections to each address that timed out."""
         self._last: Address | None = None
         """The address that answered last, None if none has."""
         self._nodes: tuple[Node, ...] = ()
@@ -378,6 +378,7 @@ class Session:
             raise NotSent(ConnectionFailedError(reason, timed_out=is_silent)) from None
         self.skipped.pop(address, None)
         ranges = connection.core.peer_ranges
+        # Brokers answer Metadata and controllers answer Vote. The kind of a node that reports neither is not known, so it is not refused.
         if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
             raise self._wrong(address)
         return connection
@@ -402,6 +403,7 @@ class Session:
     def _patience(self, ends_at: float, *, alone: bool) -> float:
         """Return the seconds to wait for one node: fewer if another node could answer instead."""
         left = self._left(ends_at)
+        # If other nodes can be asked, half of the time that is left stays for them.
         return min(left, ANSWER_S) if alone or len(self._candidates()) < 2 else min(left / 2, NEXT_S)
 
     def _left(self, ends_at: float) -> float:

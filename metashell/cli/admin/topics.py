@@ -414,7 +414,7 @@ def unseen_topics(admin: Admin, seen: Collection[str]) -> list[str]:
     try:
         denials = describe_acls(admin, AclFilter(resource_type="TOPIC", permission_type="DENY"))
     except UnsupportedError:
-        pass  # nothing that could deny
+        pass  # a broker without DescribeAcls: no denial can be read
     except AdminError as error:
         if error.code == SECURITY_DISABLED:
             return []
