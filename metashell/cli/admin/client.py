@@ -1,4 +1,4 @@
-"""The connection to a live cluster that every administration command uses; blocking, for tools."""
+"""The blocking client of a live cluster that every administration command uses."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["TIMEOUT_MS", "Admin", "Kind", "Node"]
 
 
 class Admin:
-    """Asks a cluster through its brokers or its controllers. Close it, or use it as a context manager; one thread at a time.
+    """A client of a cluster, reached through its brokers or controllers. Use it from one thread, and close it or use it in a `with` block.
 
-    Shape: `kind` is what the bootstrap addresses are said to be; one that is of the other kind is an error. `timeout_ms` bounds each call
-    with all that it repeats, `leaderless_ms` how long a leader is looked for, by default as long. `client_options` are those of
-    `AsyncClient`: security, client_id, address_map, connect_timeout_ms. Nothing is connected before the first question.
+    Shape: `kind` is the kind of node at the bootstrap addresses; an address of the other kind is an error. `timeout_ms` limits each call
+    with all its retries. `leaderless_ms` limits the search for a leader; by default it is `timeout_ms`. `client_options` are those of
+    `AsyncClient`: security, client_id, address_map, connect_timeout_ms. The first request opens the first connection.
 
-    Errors of every question: ConnectError when nobody answered; WrongListenerError; UnsupportedError for an API, or a field of it, that
-    the cluster is too old for; UncertainError for a change whose connection broke and that must not be sent twice. An answer with an error
-    code is an answer: see `metashell.cli.admin.protocol.check_answer`.
+    Errors of every request: ConnectError if no node answered; WrongListenerError; UnsupportedError if the cluster is too old for the API or
+    for one of its fields; UncertainError if the connection broke during a change that must not be sent twice. An answer with an error code
+    is returned, not raised: see `metashell.cli.admin.protocol.check_answer`.
     """
 
     def __init__(
@@ -53,58 +53,58 @@ class Admin:
         self._session: Session | None = None
 
     def ask(self, request: Any, *, to: int | Address | None = None, version: int | None = None) -> Any:
-        """What any node of the kind answers, or the one with that id or address. Errors: also UsageError for an id that is not there."""
+        """Return the answer of any node of the kind, or of the node `to` (an id or address). Errors: also UsageError for an unknown id."""
         return self._run(lambda session: session.ask(request, to, version))
 
     def ask_active(self, request: Any, *, version: int | None = None) -> Any:
-        """What the active controller answers: asked there, or through any broker, which hands it on.
+        """Return the answer of the active controller, asked directly or through any broker, which forwards the request.
 
-        A controller that leads no longer, or is gone, is followed until the deadline; when nobody leads in time, its last answer is given
-        (with NOT_CONTROLLER), or ConnectError says why there is none.
+        If the controller no longer leads or is gone, the new leader is searched for until the deadline. If there is none in time, the last
+        answer is returned (with NOT_CONTROLLER), or ConnectError says why there is no answer.
         """
         return self._run(lambda session: session.ask_active(request, version))
 
     def ask_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """What each of these nodes answers to its own request, all at once; in place of an answer that did not come its MetashellError."""
+        """Send each node its own request, all at once. Return the answer of each node, or its MetashellError."""
         return self._run(lambda session: session.ask_all(requests))
 
     def nodes(self, *, fenced: bool = False) -> tuple[Node, ...]:
-        """The brokers or controllers, ordered by id. `fenced`: also fenced brokers, where the cluster can name them (4.0 and later)."""
+        """Return the brokers or controllers, ordered by id. `fenced`: include fenced brokers, if the cluster names them (4.0 and later)."""
         return self._run(lambda session: session.nodes(fenced=fenced))
 
     def active_id(self) -> int | None:
-        """The id of the active controller as the controllers say it; None through brokers, and while nobody leads."""
+        """Return the id of the active controller as the controllers report it; None through brokers, and while no controller leads."""
         nodes = self.nodes()
         return next((node.id for node in nodes if self._session is not None and node.address == self._session.active), None)
 
     @property
     def cluster_id(self) -> str:
-        """The id of the cluster; asked for once."""
+        """The id of the cluster, fetched once. Errors: those of `nodes`."""
         if self._session is None or not self._session.cluster_id:
             self.nodes()
         return "" if self._session is None else self._session.cluster_id
 
     def features(self, to: int | Address | None = None) -> NodeFeatures:
-        """The features that a node supports, and what the cluster finalized, as of when we connected to it."""
+        """Return the features that a node supports and the finalized levels, as they were when the connection was opened."""
         return self._run(lambda session: session.connection(to)).core.features
 
     def ranges(self, to: int | Address | None = None) -> ApiRanges:
-        """Api key to the lowest and highest version that a node has."""
+        """Return the lowest and highest version that a node supports, by api key."""
         return self._run(lambda session: session.connection(to)).core.peer_ranges
 
     @property
     def skipped(self) -> dict[Address, str]:
-        """Addresses that kept silent and were not waited for, because others answered; with the reason."""
+        """The reason, by address, for each node that was given up because it was silent and other nodes answered."""
         return {} if self._session is None else dict(self._session.skipped)
 
     @property
     def right_refused(self) -> str:
-        """The right that was missing when a request was last refused for want of one, in words; empty where none was."""
+        """The right that the last unauthorized request lacked, in words; empty if no request was refused, or if its right is not known."""
         return "" if self._session is None else right_for(self._session.refused)
 
     @property
     def again(self) -> int:
-        """How often the last request had to be sent again after it may have been carried out: then "exists already" may be our own work."""
+        """The number of repeats of the last request after it may have been carried out: "already exists" can then be our own work."""
         return 0 if self._session is None else self._session.again
 
     def _run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
@@ -116,7 +116,7 @@ class Admin:
         try:
             answer: T = self._client.run(with_session)
         except KeyboardInterrupt:
-            # Without a word the operator would not know whether a change was asked for.
+            # The interrupt carries the change that was under way: without it the operator could not know that one was sent.
             raise KeyboardInterrupt(*filter(None, (self._session and self._session.under_way,))) from None
         return answer
 

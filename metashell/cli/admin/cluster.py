@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
-    """A cluster: its id, and its brokers or controllers in the order of the answer.
+    """A cluster's id, and its brokers or controllers in the order of the answer.
 
-    `active_id` is the active controller, as controllers say it; None through brokers, which name any broker for it.
+    `active_id` is the active controller as controllers report it. It is None through brokers, which report an arbitrary broker instead.
     """
 
     cluster_id: str
@@ -63,9 +63,9 @@ class ClusterDescription:
 
 
 def describe_cluster(admin: Admin, *, fenced: bool = False) -> ClusterDescription:
-    """The cluster as a node of the kind that was asked sees it; `fenced`: with fenced brokers, which 4.0 and later can name.
+    """Return the cluster as one node of the kind sees it. `fenced`: include fenced brokers, which 4.0 and later can name.
 
-    Errors: AdminError; UnsupportedError where fenced brokers cannot be named; see `Admin`.
+    Errors: AdminError; UnsupportedError if the node cannot name fenced brokers; see `Admin`.
     """
     is_controllers = admin.kind is Kind.CONTROLLERS
     wanted = CONTROLLER_ENDPOINTS if is_controllers else BROKER_ENDPOINTS
@@ -77,12 +77,12 @@ def describe_cluster(admin: Admin, *, fenced: bool = False) -> ClusterDescriptio
 
 
 def unregister_broker(admin: Admin, broker_id: int) -> None:
-    """Remove a broker's registration; partitions keep naming it as a replica. Errors: AdminError; see `Admin`."""
+    """Remove a broker's registration; its partitions still list it as a replica. Errors: AdminError; see `Admin`."""
     _unregister(admin, UnregisterBrokerRequest(broker_id=broker_id), BROKER_ID_NOT_REGISTERED, f"broker {broker_id}")
 
 
 def unregister_controller(admin: Admin, controller_id: int) -> None:
-    """Remove a controller's registration: a voter still votes, and one that runs registers again. Errors: AdminError; see `Admin`."""
+    """Remove a controller's registration. A voter stays a voter; a running controller registers again. Errors: AdminError; see `Admin`."""
     request = UnregisterControllerRequest(controller_id=controller_id)
     _unregister(admin, request, CONTROLLER_ID_NOT_REGISTERED, f"controller {controller_id}")
 
@@ -90,14 +90,14 @@ def unregister_controller(admin: Admin, controller_id: int) -> None:
 def _unregister(admin: Admin, request: Any, not_registered: int, thing: str) -> None:
     answer = admin.ask_active(request)
     if admin.again and answer.error_code == not_registered:
-        # It was asked twice, and is gone.
+        # The request was sent twice: the first one removed the registration.
         return
     check_answer(answer.error_code, answer.error_message, thing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """A registered broker, by its first listener. One that is fenced serves nobody; one that is leaving hands its leaderships over."""
+    """A registered broker with its first listener. A fenced broker serves no client; a leaving one is in controlled shutdown."""
 
     id: int
     host: str
@@ -108,15 +108,15 @@ class Broker:
 
     @property
     def state(self) -> str:
-        """One word for people and programs."""
+        """The state in one word: fenced, leaving or up."""
         return "fenced" if self.is_fenced else "leaving" if self.is_leaving else "up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirectory:
-    """One of a broker's log directories. Sizes are bytes, -1 where the answer does not say; `error` where the directory failed.
+    """One of a broker's log directories. Sizes are in bytes, `total` and `usable` are -1 if not reported; `error` is set if it failed.
 
-    `lags` is how many records the replica of each partition in it is behind, by topic and number.
+    `lags` has, by topic and partition, how many records the replica in this directory is behind.
     """
 
     path: str
@@ -131,7 +131,7 @@ class LogDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What brokers carry, by id: partitions that they lead, replicas on them, and replicas on them that are not in sync."""
+    """The load of brokers by id: the partitions that each leads, its replicas, and those of its replicas that are not in sync."""
 
     leaders: Counter[int]
     replicas: Counter[int]
@@ -139,7 +139,7 @@ class Load:
 
 
 def load_of(topics: Iterable[Topic]) -> Load:
-    """What each broker carries of these topics."""
+    """Return the load that these topics put on each broker."""
     leaders: Counter[int] = Counter()
     replicas: Counter[int] = Counter()
     not_in_sync: Counter[int] = Counter()
@@ -155,9 +155,9 @@ def load_of(topics: Iterable[Topic]) -> Load:
 def describe_log_dirs(
     admin: Admin, ids: Sequence[int], only: Mapping[str, Iterable[int]] | None = None
 ) -> dict[int, tuple[LogDirectory, ...] | MetashellError]:
-    """The log directories of each of these brokers, which only it knows; an error in place of what could not be had.
+    """Return the log directories of each broker, asked of the broker itself; an error for a broker that did not report them.
 
-    `only`: with no other partitions than these, by topic.
+    `only` restricts the replicas to these partitions, by topic.
     """
     make = messages.DescribeLogDirsRequest
     topics = None if only is None else tuple(make.DescribableLogDirTopic(topic=name, partitions=tuple(ids)) for name, ids in only.items())
@@ -193,7 +193,7 @@ VOTER_TIMEOUT_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A listener of a controller, by its name."""
+    """A named listener of a controller."""
 
     name: str
     address: Address
@@ -204,9 +204,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A voter or an observer as the leader sees it.
+    """A voter or an observer, as the leader sees it.
 
-    `directory_id` is None where it is not known (static quorums, releases before 3.9). Units: Unix ms; None where the leader does not know.
+    `directory_id` is None if it is not known (static quorums, releases before 3.9). Units: Unix ms; None if the leader does not know.
     """
 
     id: int
@@ -219,7 +219,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumDescription:
-    """The metadata quorum, as its leader tells it; voters and observers in the order of the answer."""
+    """The metadata quorum as its leader reports it; voters and observers are in the order of the answer."""
 
     leader_id: int
     leader_epoch: int
@@ -229,16 +229,16 @@ class QuorumDescription:
 
     @property
     def leader(self) -> Replica | None:
-        """The leader among the voters; None where it is none of them, while it is being removed."""
+        """The leader's entry among the voters; None if it is not a voter, as while it is being removed."""
         return next((voter for voter in self.voters if voter.id == self.leader_id), None)
 
     def lag_of(self, replica: Replica) -> int | None:
-        """How many records a replica is behind the leader."""
+        """Return how many records a replica is behind the leader; None if the leader is not among the voters."""
         return None if self.leader is None else self.leader.log_end_offset - replica.log_end_offset
 
 
 def describe_quorum(admin: Admin) -> QuorumDescription:
-    """The quorum as its leader tells it. Errors: AdminError; see `Admin`."""
+    """Return the quorum as its leader reports it. Errors: AdminError; see `Admin`."""
     answer = describe_quorum_answer(admin)
     found = answer.topics[0].partitions[0]
     endpoints = {
@@ -255,7 +255,7 @@ def describe_quorum(admin: Admin) -> QuorumDescription:
 
 
 def describe_quorum_answer(admin: Admin) -> Any:
-    """The leader's answer as it came, with its one partition. Errors: AdminError; see `Admin`."""
+    """Return the leader's DescribeQuorum answer unchanged; it has exactly one partition. Errors: AdminError; see `Admin`."""
     make = DescribeQuorumRequest
     answer = admin.ask_active(make(topics=(make.TopicData(topic_name=TOPIC, partitions=(make.PartitionData(partition_index=0),)),)))
     check_answer(answer.error_code, answer.error_message, "DescribeQuorum")
@@ -282,7 +282,7 @@ def _known(timestamp_ms: int) -> int | None:
 
 
 def add_voter(admin: Admin, voter: ReplicaKey, endpoints: Sequence[Endpoint], *, cluster_id: str | None = None) -> None:
-    """Make a controller that runs as an observer a voter. Errors: AdminError; see `Admin`."""
+    """Make a controller that follows the quorum as an observer a voter. Errors: AdminError; see `Admin`."""
     listener = AddRaftVoterRequest.Listener
     answer = admin.ask_active(
         AddRaftVoterRequest(
@@ -294,7 +294,7 @@ def add_voter(admin: Admin, voter: ReplicaKey, endpoints: Sequence[Endpoint], *,
         )
     )
     if admin.again and answer.error_code == DUPLICATE_VOTER:
-        # It was asked twice: is it this one?
+        # The request was sent twice. The first one succeeded if this very replica is a voter, and not another directory of its id.
         known = {(one.id, one.directory_id) for one in describe_quorum(admin).voters}
         if (voter.id, voter.directory_id) in known:
             return
@@ -302,10 +302,10 @@ def add_voter(admin: Admin, voter: ReplicaKey, endpoints: Sequence[Endpoint], *,
 
 
 def remove_voter(admin: Admin, voter: ReplicaKey, *, cluster_id: str | None = None) -> None:
-    """Take a voter's vote away; as long as it runs it is an observer. Errors: AdminError; see `Admin`."""
+    """Remove a voter from the voter set; while it runs it stays an observer. Errors: AdminError; see `Admin`."""
     answer = admin.ask_active(RemoveRaftVoterRequest(cluster_id=cluster_id, voter_id=voter.id, voter_directory_id=voter.directory_id))
     if admin.again and answer.error_code == VOTER_NOT_FOUND:
-        # It was asked twice, and is none.
+        # The request was sent twice: the first one removed the voter.
         return
     check_answer(answer.error_code, answer.error_message, f"controller {voter.id}")
 
@@ -314,7 +314,7 @@ TIMEOUT_MS = 60_000
 
 
 class Change(IntEnum):
-    """What may happen to a feature's level, as the protocol numbers it."""
+    """The kinds of change of a feature's level, with the protocol's codes."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -323,7 +323,7 @@ class Change(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A feature: the levels that a node supports, and the finalized one, 0 where none is."""
+    """A feature: the range of levels that a node supports, and the finalized level, 0 if none is finalized."""
 
     name: str
     low: int
@@ -333,16 +333,16 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturesDescription:
-    """The features that a node supports, by name; `epoch` is that of the finalized levels, None where the node knows none."""
+    """The features that a node supports, ordered by name; `epoch` is that of the finalized levels, None if the node knows none."""
 
     features: tuple[Feature, ...]
     epoch: int | None
 
 
 def describe_features(admin: Admin, *, node: int | None = None) -> FeaturesDescription:
-    """The features as one node tells them: that one, else the active controller, else any node that answers. Errors: see `Admin`."""
+    """Return the features that `node` reports; by default the active controller, or any node that answers. Errors: see `Admin`."""
     if node is None and admin.kind is Kind.CONTROLLERS:
-        # Who may not ask which controller is active is still answered by any of them.
+        # A user without the right to DescribeCluster cannot learn the active controller, but any controller reports its features.
         with suppress(AdminError):
             node = admin.active_id()
     found = admin.features(node)
@@ -353,7 +353,7 @@ def describe_features(admin: Admin, *, node: int | None = None) -> FeaturesDescr
 
 
 def update_features(admin: Admin, levels: Mapping[str, int], change: Change, *, dry_run: bool = False) -> dict[str, AdminError | None]:
-    """Set levels, all together; for each feature the error, or None. `dry_run`: only ask whether that would do.
+    """Set the levels of features in one request. Return the error of each feature, or None. `dry_run`: only validate the request.
 
     Errors: see `Admin`.
     """
@@ -363,7 +363,7 @@ def update_features(admin: Admin, levels: Mapping[str, int], change: Change, *, 
     if answer.error_code != NONE:
         return {name: AdminError(answer.error_code, answer.error_message, name) for name in levels}
     if not answer.results:
-        # From version 2 on an answer without an error is enough.
+        # From version 2 on, the answer has no result for each feature.
         return dict.fromkeys(levels)
     told = {result.feature: result for result in answer.results}
     errors: dict[str, AdminError | None] = {}
@@ -378,13 +378,13 @@ def update_features(admin: Admin, levels: Mapping[str, int], change: Change, *, 
 
 
 _REMOVED: Final = {4: "LeaderAndIsr", 5: "StopReplica", 6: "UpdateMetadata", 7: "ControlledShutdown"}
-"""APIs that Kafka 4.0 removed, and brokers before that have."""
+"""The names of APIs that brokers before Kafka 4.0 have, and 4.0 removed."""
 
 
 class ApiSupport(NamedTuple):
-    """An API: its name, None for an unknown key; the versions that a node has, None for none; the highest that both sides have.
+    """An API of a node. `name` is None for an unknown key, `versions` None if the node does not have the API.
 
-    `is_too_old`: it is the node whose versions are too low where there is none.
+    `usable` is the highest version that both sides have, None if there is none; `is_too_old` then says that the node is the older side.
     """
 
     key: int
@@ -395,9 +395,9 @@ class ApiSupport(NamedTuple):
 
 
 def describe_api_versions(admin: Admin) -> list[tuple[Node, list[ApiSupport] | MetashellError]]:
-    """What each node of the kind that was asked has, by id; an error in place of what could not be had. Errors: see `Admin`.
+    """Return the APIs of each node of the kind, ordered by id; an error for a node that did not answer. Errors: see `Admin`.
 
-    The APIs of brokers are there also where a node has none of their versions.
+    The list has every API of brokers, also those that the node does not have.
     """
     nodes = admin.nodes()
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)

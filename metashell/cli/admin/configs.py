@@ -1,7 +1,7 @@
-"""Settings of topics, brokers, groups and client metrics: the values in force and their sources, changes of single keys, and their risks.
+"""Settings of topics, brokers, groups and client metrics: their values and sources, changes of single keys, and the risks of a change.
 
-Each request goes to the node that answers for the resource: a broker by its id for itself and its loggers, any node for the rest. So a
-broker that is down fails alone. `warnings_of` says which changes can lose records or the availability of a topic.
+A request about a broker or its loggers goes to that broker, all other requests to any node. So a broker that is down fails only its own
+request. `warnings_of` reports the changes that can lose records or make a topic unavailable.
 
 Source: KIP-226, KIP-339 (incremental changes), KIP-412 (loggers), kafka.server.ConfigHelper."""
 
@@ -32,7 +32,7 @@ KINDS: Final = {
     "client-metrics": CLIENT_METRICS_RESOURCE,
 }
 DEFAULT_NAME: Final = "default"
-"""How the settings of all brokers are written: `broker:default`."""
+"""The name of the resource with the settings of all brokers: `broker:default`."""
 SOURCES: Final = {
     1: "topic",
     2: "broker",
@@ -43,13 +43,13 @@ SOURCES: Final = {
     7: "client metrics",
     8: "group",
 }
-"""Where a value is set, by Kafka's code."""
+"""Names of the places where a value can be set, by Kafka's code of the source."""
 DEFAULT_SOURCE: Final = 5
 STATIC_SOURCE: Final = 4
 
 
 class Resource(NamedTuple):
-    """What has settings: the code of its type, and its name; the default of all brokers has the empty name."""
+    """A resource that has settings: the code of its type, and its name, which is empty for the default of all brokers."""
 
     kind: int
     name: str
@@ -60,19 +60,19 @@ class Resource(NamedTuple):
 
     @property
     def node_id(self) -> int | None:
-        """The broker that alone answers for it; None where any node does."""
+        """The id of the broker that must be asked; None if any node can answer."""
         is_node = self.kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE) and self.name
         return int(self.name) if is_node else None
 
 
 def is_resource(word: str) -> bool:
-    """Whether a word of a command line names a resource and no setting."""
+    """Return whether a word of a command line names a resource rather than a setting."""
     kind, colon, _ = word.partition(":")
     return bool(colon) and "=" not in kind
 
 
 def parse_resource(text: str) -> Resource:
-    """`topic:orders`, `broker:1`, `broker:default`, `group:g`, in any case, with `_` for `-`. Errors: UsageError."""
+    """Parse `topic:orders`, `broker:1`, `broker:default` or `group:g`; the type in any case, and with `_` or `-`. Errors: UsageError."""
     word, colon, name = text.partition(":")
     kind = KINDS.get(word.lower().replace("_", "-"))
     if not colon or kind is None:
@@ -90,7 +90,7 @@ def parse_resource(text: str) -> Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A setting in force. `value` is None where it has none, or is a secret; `source` is Kafka's code of where it is set."""
+    """A setting in force. `value` is None if it has none or is secret; `source` is Kafka's code of the place where it is set."""
 
     name: str
     value: str | None
@@ -99,15 +99,15 @@ class Setting:
     is_read_only: bool = False
     documentation: str | None = None
     behind: str | None = None
-    """What would be in force were it not set where it is; None where that is nothing, or is not known."""
+    """The value that would be in force without this source; None if there is none, or if it is not known."""
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody set it, by a command or in a file."""
+        """Whether the value was set by a command or in a file, rather than being the default."""
         return self.source != DEFAULT_SOURCE
 
     def is_set_on(self, resource: Resource) -> bool:
-        """Whether a command set it for just this resource."""
+        """Return whether a command set the value on this resource itself."""
         own = {
             TOPIC_RESOURCE: 1,
             BROKER_RESOURCE: 2 if resource.name else 3,
@@ -119,12 +119,12 @@ class Setting:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a command set it."""
+        """Whether a command set the value."""
         return self.source not in (DEFAULT_SOURCE, STATIC_SOURCE)
 
 
 class Operation(IntEnum):
-    """What is done to a key."""
+    """The operation of a change, with the protocol's code."""
 
     SET = 0
     DELETE = 1
@@ -146,7 +146,7 @@ Settings = tuple[Setting, ...]
 def describe_configs(
     admin: Admin, resources: Iterable[Resource], keys: Sequence[str] | None = None, *, documentation: bool = False
 ) -> dict[Resource, Settings | MetashellError]:
-    """The settings of each resource, ordered by name, all or those with these keys; an error in place of what could not be had."""
+    """Return the settings of each resource, ordered by name; an error if they could not be read. `keys` None: all settings."""
     make = messages.DescribeConfigsRequest
 
     def request(some: Sequence[Resource]) -> Any:
@@ -168,7 +168,7 @@ def describe_configs(
 
 
 def _setting(entry: Any) -> Setting:
-    # The nearest place is that of the value in force.
+    # Kafka lists the synonyms by precedence, and the first one is the value in force.
     behind = next((synonym.value for synonym in entry.synonyms if synonym.source != entry.config_source), None)
     return Setting(
         name=entry.name,
@@ -184,7 +184,7 @@ def _setting(entry: Any) -> Setting:
 def alter_configs(
     admin: Admin, changes: Mapping[Resource, Sequence[Change]], *, validate_only: bool = False
 ) -> dict[Resource, MetashellError | None]:
-    """Change settings, each resource for itself: all of its changes are made or none; None where they were, else why not."""
+    """Change settings. All changes of a resource are made, or none. Return for each resource None, or the error."""
     make = messages.IncrementalAlterConfigsRequest
 
     def request(some: Sequence[Resource]) -> Any:
@@ -208,10 +208,10 @@ def _entries(changes: Iterable[Change]) -> tuple[Any, ...]:
 
 
 def _ask_each(admin: Admin, resources: Sequence[Resource], request: Any) -> Iterable[tuple[list[Resource], Any]]:
-    """Resources with the answer of the node that they were sent to, or the error in its place."""
+    """Group the resources by the node to ask, and yield each group with the node's answer, or the error in its place."""
     by_node: dict[int | None, list[Resource]] = defaultdict(list)
     for resource in resources:
-        # A controller takes changes for any broker; it knows its own loggers alone.
+        # A controller accepts changes of any broker's settings, but the loggers of a node are known only to that node.
         is_own = admin.kind is Kind.BROKERS or resource.kind == BROKER_LOGGER_RESOURCE
         by_node[resource.node_id if is_own else None].append(resource)
     anywhere = by_node.pop(None, None)
@@ -240,7 +240,7 @@ _LESS_KEPT = frozenset(
 
 
 def warnings_of(resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]) -> list[str]:
-    """What the changes can lose, in words."""
+    """Return one warning for each change that can lose records or availability; `before` has the settings as they are now."""
     found = []
     for resource in resources:
         for change in changes:
@@ -252,11 +252,11 @@ def warnings_of(resources: Sequence[Resource], changes: Sequence[Change], before
 
 
 def value_after(change: Change, before: Setting | None) -> str | None:
-    """The value that a change makes; of a key that is unset, what stands behind it."""
+    """Return the value of the change; for DELETE, the value that is then in force, or None if it is not known."""
     if change.operation is Operation.DELETE:
         if before is not None and before.behind is not None:
             return before.behind
-        # Kafka does not say what stands behind some keys, such as retention.ms: then it is taken for Kafka's own default.
+        # Kafka reports no synonyms for some keys, such as retention.ms: assume Kafka's own default for them.
         from metashell.quorum.controller.settings import config_keys
 
         known = config_keys("topic").get(change.name) or config_keys("broker").get(change.name)
@@ -290,7 +290,7 @@ def _cost(change: Change, before: Setting | None) -> str | None:
 
 
 def _words(text: str) -> set[str]:
-    """The entries of a list, as Kafka trims them."""
+    """Return the entries of a list, trimmed as Kafka trims them."""
     return {word.strip() for word in text.split(",")} - {""}
 
 
@@ -299,12 +299,12 @@ def _is(text: str | None, word: str) -> bool:
 
 
 def _number(text: str | None) -> int | None:
-    """A number as Kafka takes it: blanks around it, and a plus, do not count."""
+    """Parse a number as Kafka does: blanks around it and a plus sign are ignored. None for other text."""
     return None if text is None else java_int(text.strip(), 64)
 
 
 def _keeps_less(value: str, was: str | None) -> bool:
-    """Whether less is kept than before; -1 is for ever. What cannot be compared is taken for less."""
+    """Return whether a retention keeps less than before; a negative value keeps records for ever. An unknown old value counts as more."""
     now, then = _number(value), _number(was)
     if now is None or now < 0:
         return False

@@ -1,6 +1,6 @@
-"""Groups of a live cluster: which there are, who is in them, what they have committed, and where the logs end. Through brokers only.
+"""Groups of a live cluster: the list of groups, their members, their committed offsets, and the end offsets of logs. Through brokers only.
 
-What is asked about a group goes to its coordinator; one that has moved, or that loads its log, is asked again until the deadline.
+A request about a group goes to its coordinator. If the coordinator has moved or is loading its log, it is sent again until the deadline.
 Source: org.apache.kafka.clients.admin.KafkaAdminClient (listGroups, describeConsumerGroups, listConsumerGroupOffsets); KIP-1043.
 """
 
@@ -38,13 +38,16 @@ _MEMBER_TYPES: Final = {0: CLASSIC, 1: CONSUMER}
 _DEAD: Final = "Dead"
 
 
-# ---- which there are
+# ---- the list of groups
 
 
 def list_groups(
     admin: Admin, states: Iterable[str] = (), kinds: Iterable[str] = ()
 ) -> tuple[list[GroupSummary], list[tuple[int, MetashellError]]]:
-    """All groups of all brokers by id, and for each broker that did not answer why. Errors: UnsupportedError for filters too new."""
+    """Return all groups of all brokers, ordered by id, and the error of each broker that did not answer.
+
+    Errors: UnsupportedError if a broker is too old for a filter.
+    """
     states, kinds = tuple(states), tuple(kinds)
     wanted = max(_STATES_SINCE if states else 0, _TYPES_SINCE if kinds else 0)
     found: list[GroupSummary] = []
@@ -65,7 +68,7 @@ def list_groups(
 
 
 def _listed_when_ready(admin: Admin, node: int, request: Any) -> list[GroupSummary]:
-    """What a broker lists whose coordinator is loading. Errors: AdminError."""
+    """Return the groups of a broker once its coordinator has loaded its log. Errors: AdminError."""
     return _until_ready(admin, lambda: admin.ask(request, to=node), f"broker {node}", lambda answer: _summaries(answer, node))
 
 
@@ -82,11 +85,11 @@ def _summaries(answer: Any, node: int) -> list[GroupSummary]:
     ]
 
 
-# ---- who coordinates them
+# ---- coordinators
 
 
 def find_coordinators(admin: Admin, group_ids: Sequence[str]) -> dict[str, int | AdminError]:
-    """The broker that coordinates each group, or why there is none. Errors: those of `Admin`."""
+    """Return the id of the broker that coordinates each group, or the error if there is none. Errors: those of `Admin`."""
     ends_at = time.monotonic() + admin.timeout_ms / 1000
     found: dict[str, int | AdminError] = {}
     left = list(dict.fromkeys(group_ids))
@@ -110,7 +113,10 @@ def _coordinators(admin: Admin, group_ids: Sequence[str]) -> Iterable[tuple[str,
 
 
 def _ask_coordinator(admin: Admin, group_id: str, request: Any, take: Callable[[Any, int], T], version: int | None = None) -> T:
-    """What `take` makes of the coordinator's answer, and of who that is. Errors: AdminError, of which some are asked about again."""
+    """Ask a group's coordinator, and return the result of `take` on its answer and its id.
+
+    Errors: AdminError; those that mean that the coordinator has moved or is loading are raised only after the deadline.
+    """
 
     def ask() -> tuple[Any, int]:
         node = find_coordinators(admin, [group_id])[group_id]
@@ -134,25 +140,25 @@ def _until_ready(admin: Admin, ask: Callable[[], Any], thing: str, take: Callabl
 
 
 def _pause(ends_at: float) -> bool:
-    """Rest; False when the time is over."""
+    """Sleep before the next try; return False if the deadline would pass."""
     if time.monotonic() + _PAUSE_S >= ends_at:
         return False
     time.sleep(_PAUSE_S)
     return True
 
 
-# ---- who is in them
+# ---- members
 
 
 def describe_group(admin: Admin, group_id: str) -> GroupDescription:
-    """A group of any kind with its members. Errors: AdminError, GROUP_ID_NOT_FOUND for one that is not there; those of `Admin`."""
+    """Return a group of any kind with its members. Errors: AdminError, GROUP_ID_NOT_FOUND for an unknown group; those of `Admin`."""
     kind = _kind_of(admin, group_id)
     request, take = _DESCRIPTIONS[kind]
     return _ask_coordinator(admin, group_id, request(group_id), lambda answer, node: take(_only(answer, group_id), node))
 
 
 def _kind_of(admin: Admin, group_id: str) -> str:
-    """The kind of a group as its coordinator lists it; classic for one that is not listed, and before there were others."""
+    """Return the kind of a group as its coordinator lists it; classic for a group that is not listed, and on brokers with no other kind."""
     if CONSUMER_GROUP_DESCRIBE not in admin.ranges():
         return CLASSIC
 
@@ -165,7 +171,7 @@ def _kind_of(admin: Admin, group_id: str) -> str:
 
 
 def _only(answer: Any, group_id: str) -> Any:
-    """Errors: AdminError for a group that cannot be described."""
+    """Return the one group of an answer. Errors: AdminError if it cannot be described."""
     group = answer.groups[0]
     check_answer(group.error_code, getattr(group, "error_message", None), group_id)
     return group
@@ -173,7 +179,7 @@ def _only(answer: Any, group_id: str) -> Any:
 
 def _classic(group: Any, node: int) -> GroupDescription:
     if group.group_state == _DEAD and not group.members:
-        # Before version 6 this is how a group is described that is not there.
+        # Before version 6, DescribeGroups describes an unknown group as dead, without an error code.
         raise AdminError(GROUP_ID_NOT_FOUND, None, group.group_id)
     members = tuple(
         classic_member(
@@ -290,17 +296,17 @@ _DESCRIPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any, int
     SHARE: (lambda id: messages.ShareGroupDescribeRequest(group_ids=(id,)), _share),
     STREAMS: (lambda id: messages.StreamsGroupDescribeRequest(group_ids=(id,)), _streams),
 }
-"""By kind: what asks for a group, and what reads the answer."""
+"""By kind, the function that makes the request for a group, and the one that reads the answer."""
 
 
-# ---- what they have committed
+# ---- committed offsets
 
 
 def committed_offsets(admin: Admin, group_id: str) -> list[OffsetRow]:
-    """All that a group has committed, by topic and partition. Errors: AdminError; those of `Admin`."""
+    """Return all committed offsets of a group, ordered by topic and partition. Errors: AdminError; those of `Admin`."""
     high = admin.ranges()[OFFSET_FETCH][1]
     make = messages.OffsetFetchRequest
-    # Later versions name topics by ids alone, which this command shows to nobody.
+    # Later versions give only the ids of topics, and the rows need their names.
     version = min(high, _NAMES_UNTIL)
     if version >= _GROUPS_SINCE:
         request = make(groups=(make.OffsetFetchRequestGroup(group_id=group_id, topics=None),))
@@ -317,7 +323,7 @@ def committed_offsets(admin: Admin, group_id: str) -> list[OffsetRow]:
 
 
 def _row(group_id: str, topic: str, partition: Any) -> OffsetRow:
-    """Errors: AdminError for an offset that cannot be said."""
+    """Return the row of one partition. Errors: AdminError if its offset cannot be read."""
     check_answer(partition.error_code, None, f"{topic}-{partition.partition_index}")
     return OffsetRow(
         group_id=group_id,
@@ -330,7 +336,7 @@ def _row(group_id: str, topic: str, partition: Any) -> OffsetRow:
 
 
 def with_members(rows: Iterable[OffsetRow], group: GroupDescription) -> list[OffsetRow]:
-    """The rows with who has each partition; one that somebody has without a commit is a row of offset -1."""
+    """Return the rows with the member that owns each partition. Owned partitions without a commit are added with offset -1."""
     owners = {(topic, partition): member for member in group.members for topic, partitions in member.assigned for partition in partitions}
     found = {(row.topic, row.partition): row for row in rows}
     if group.summary.kind in (CLASSIC, CONSUMER):
@@ -344,13 +350,13 @@ def with_members(rows: Iterable[OffsetRow], group: GroupDescription) -> list[Off
 
 
 def with_ends(admin: Admin, rows: Sequence[OffsetRow]) -> list[OffsetRow]:
-    """The rows with where each log ends, as far as the partition's leader says. Errors: those of `Admin`."""
+    """Return the rows with the end offset of each log, None if the partition's leader does not report it. Errors: those of `Admin`."""
     ends = end_offsets(admin, {(row.topic, row.partition) for row in rows})
     return [replace(row, end_offset=ends.get((row.topic, row.partition))) for row in rows]
 
 
 def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Where logs end, of those partitions whose leader answers."""
+    """Return the end offsets of the partitions whose leader answers."""
     wanted = set(partitions)
     if not wanted:
         return {}

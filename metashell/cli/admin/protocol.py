@@ -1,6 +1,6 @@
-"""Facts about the protocol that need no connection: errors, nodes, the right each API needs, and each API's name, age and repeatability.
+"""Facts about the protocol that need no connection: errors, nodes, and the name, first release and required right of each API.
 
-`may_repeat` says whether a request may be sent twice. `right_for` names the right to ask an administrator for when it is missing.
+`may_repeat` decides whether a request may be sent twice. `right_for` names the right that a refused user has to ask for.
 
 Source: the request schemas of Kafka 4.4.0 and the releases in which each API or listener was added to them; KIP-919 (controllers);
 kafka.server.KafkaApis, ControllerApis of 4.4.0; the table of operations in Kafka's documentation of its authorizer."""
@@ -19,23 +19,23 @@ from metashell.net.addresses import Address
 
 BROKER_ENDPOINTS: Final = 1
 CONTROLLER_ENDPOINTS: Final = 2
-"""What DescribeCluster calls the two kinds of listeners."""
+"""The codes of DescribeCluster for the two kinds of listeners."""
 
 
 class Kind(Enum):
-    """What the addresses are said to be that a cluster is reached by."""
+    """The kind of node at the addresses that a cluster is reached by."""
 
     BROKERS = "brokers"
     CONTROLLERS = "controllers"
 
     @property
     def noun(self) -> str:
-        """One of them."""
+        """The word for one node of the kind."""
         return "broker" if self is Kind.BROKERS else "controller"
 
 
 class Node(NamedTuple):
-    """A broker or a controller. `rack` is None where it has none; only brokers are ever fenced."""
+    """A broker or a controller. `rack` is None if it has none; only brokers can be fenced."""
 
     id: int
     address: Address
@@ -46,10 +46,10 @@ class Node(NamedTuple):
 class AdminError(MetashellError):
     """The cluster answered with an error: `orders: TOPIC_ALREADY_EXISTS: Topic 'orders' already exists.`
 
-    `code` is Kafka's number and `name` its name; `words` are the message that came with it, or Kafka's own for the code; `thing` is what it
-    is about, empty for the cluster as a whole. `remark` is what is known of this very answer, often nothing: whoever knows it sets `right`,
-    the right that was missing (`Admin.right_refused`), and `was_asked_again`, that the request had to be sent twice (`Admin.again`).
-    What to do about an error is not known from its code: `metashell.cli.cluster.live_facts` asks the rulebook.
+    `code` is Kafka's number and `name` its name; `words` is the message of the answer, or else Kafka's message for the code; `thing` is the
+    subject of the error, empty for the cluster as a whole. The caller may set `right`, the missing right (`Admin.right_refused`), and
+    `was_asked_again`, if the request was sent twice (`Admin.again`): `remark` then explains it. The code alone does not tell what to do
+    about an error; `metashell.cli.cluster.live_facts` asks the checks.
     """
 
     def __init__(self, code: int, message: str | None = None, thing: str = "") -> None:
@@ -59,26 +59,26 @@ class AdminError(MetashellError):
         self.thing = thing
         self.right = ""
         self.was_asked_again = False
-        # A controller's refusal names the whole request, as Java prints it, and nothing else.
+        # The message of a controller's refusal can be only the request as Java prints it: show Kafka's message for the code.
         words = error_message(code) if self.words.startswith("Request Request(") else self.words
         super().__init__(": ".join(part for part in (thing, self.name, words) if part))
 
     @property
     def remark(self) -> str:
-        """What is known of this answer beside its words, in a sentence."""
+        """A sentence on a repeated request or a missing right; empty if there is nothing to add."""
         if self.was_asked_again and self.code in _OWN_WORK:
             return _ASKED_AGAIN
         return f"It needs the right {self.right}." if self.right and self.code in REFUSALS else ""
 
 
 def check_answer(code: int, message: str | None = None, thing: str = "") -> None:
-    """Errors: AdminError for a code that is not NONE."""
+    """Raise AdminError for a code that is not NONE."""
     if code != codes.NONE:
         raise AdminError(code, message, thing)
 
 
 class WrongListenerError(MetashellError):
-    """An address is a broker's where a controller's is wanted, or the other way round."""
+    """An address is a broker's where a controller's is needed, or the other way round."""
 
 
 class UnsupportedError(MetashellError):
@@ -95,7 +95,7 @@ class UnsupportedError(MetashellError):
 
 
 class UncertainError(MetashellError):
-    """The connection broke after a change was asked for: it may or may not have been done."""
+    """The connection broke after a change was sent: it may or may not have been made."""
 
 
 _OWN_WORK: Final = frozenset(
@@ -110,12 +110,12 @@ _OWN_WORK: Final = frozenset(
         codes.VOTER_NOT_FOUND,
     }
 )
-"""What a change is answered with that has been made already."""
+"""The codes that answer a change that was already made."""
 _ASKED_AGAIN: Final = "It was asked for twice, since the controller or the connection was lost: the first time may have done it. Look."
 
 
 REFUSALS: Final = frozenset({codes.CLUSTER_AUTHORIZATION_FAILED, codes.TOPIC_AUTHORIZATION_FAILED, codes.GROUP_AUTHORIZATION_FAILED})
-"""The codes of answers to who lacks a right."""
+"""The error codes of a missing right."""
 
 _ON_CLUSTER: Final = "{} on the cluster"
 _NEEDED: Final = {
@@ -153,16 +153,16 @@ _NEEDED: Final = {
     89: "DESCRIBE on the group, and on its topics",
     94: _ON_CLUSTER.format("ALTER"),
 }
-"""DescribeCluster needs one at controllers only, and that is the only place where it can be refused."""
+"""The right that each API needs, by api key. Only controllers require, and so refuse, a right for DescribeCluster (60)."""
 
 
 def right_for(key: int) -> str:
-    """The right that an API needs, empty where that is not known here: `DESCRIBE on the cluster`."""
+    """Return the right that an API needs, such as `DESCRIBE on the cluster`; empty if it is not in the table."""
     return _NEEDED.get(key, "")
 
 
 class Since(NamedTuple):
-    """The first releases whose brokers, and whose controllers, answer an API; empty where these never do."""
+    """The first releases whose brokers and whose controllers answer an API; empty if they never do."""
 
     brokers: str
     controllers: str = ""
@@ -204,36 +204,36 @@ SINCE: Final[dict[int, Since]] = {
     89: Since("4.1"),
     94: Since("4.4", "4.4"),
 }
-"""By api key."""
+"""The first releases of each API, by api key."""
 
 _LITERAL: Final = 3
 _ANY_RESOURCE: Final = 1
 _READS: Final = frozenset({2, 3, 9, 10, 15, 16, 18, 29, 32, 35, 46, 48, 50, 55, 60, 69, 75, 77, 89})
 _TWICE_IS_ONCE: Final = frozenset({30, 44, 49, 51})
-"""CreateAcls, IncrementalAlterConfigs, AlterClientQuotas, AlterUserScramCredentials say what shall then be so. What a second CreateTopics,
-UpdateFeatures or AlterPartitionReassignments does depends on what others have done meanwhile."""
+"""CreateAcls, IncrementalAlterConfigs, AlterClientQuotas and AlterUserScramCredentials state the result they want, so repeating one changes
+nothing. The effect of a second CreateTopics, UpdateFeatures or AlterPartitionReassignments depends on other changes made meanwhile."""
 
 
 def api_name(key: int) -> str:
-    """The name of an API: `DescribeCluster`."""
+    """Return the name of an API, such as `DescribeCluster`."""
     return REQUESTS.get(key, f"api key {key}").removesuffix("Request")
 
 
 def java_api_name(key: int) -> str:
-    """Its name in Kafka's messages: `DESCRIBE_CLUSTER`."""
+    """Return the name of an API in Kafka's messages, such as `DESCRIBE_CLUSTER`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api_name(key)).upper()
 
 
 def is_change(key: int, request: Any) -> bool:
-    """Whether a request changes something."""
+    """Return whether a request changes something."""
     return key not in _READS and not getattr(request, "validate_only", False)
 
 
 def may_repeat(key: int, request: Any) -> bool:
-    """Whether a request may be sent again when nobody knows whether it was carried out; no, where nothing says so."""
+    """Return whether a request may be sent again if it is not known whether it was carried out; False for an API that is not listed."""
     match key:
         case 20:
-            # A topic of the same name may have been made meanwhile; one with the same id cannot.
+            # A topic may have been created again under the same name meanwhile, but never with the same id.
             return all(topic.name is None for topic in request.topics) and not request.topic_names
         case 31:
             return all(map(_is_exact, request.filters))
@@ -242,14 +242,14 @@ def may_repeat(key: int, request: Any) -> bool:
 
 
 def _is_exact(acl: Any) -> bool:
-    """Whether a filter of DeleteAcls names one binding."""
+    """Return whether a filter of DeleteAcls matches exactly one ACL."""
     is_named = None not in (acl.resource_name_filter, acl.principal_filter, acl.host_filter)
     kinds = (acl.resource_type_filter, acl.operation, acl.permission_type)
     return is_named and _ANY_RESOURCE not in kinds and acl.pattern_type_filter >= _LITERAL
 
 
 def lacks(key: int, *, of_brokers: bool) -> tuple[str, str]:
-    """What to say of a peer that lacks an API, after its address, and the first release of its kind that has it."""
+    """Return the words for a peer that lacks an API, to follow its address, and the first release of its kind that has it, "" if none."""
     name, since = api_name(key), SINCE.get(key, Since(""))
     release = since.brokers if of_brokers else since.controllers
     if release:

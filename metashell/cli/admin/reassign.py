@@ -1,9 +1,9 @@
-"""Moves of replicas between brokers: begun, listed, cancelled; and the throttle on the copies that moves make.
+"""Moves of replicas between brokers: starting, listing and cancelling them, and the throttle on their copies.
 
-The protocol has no compare-and-set: beginning a move replaces one that is under way, so list the moves right before.
+The protocol has no compare-and-set: a new move of a partition replaces the one under way. So list the moves right before starting some.
 
-A throttle's rate is a setting of a broker; the replicas it holds for are a setting of a topic, a list of PARTITION:BROKER. Only exact
-replicas are named: `*` would also hold back a replica that is behind for another reason. Throttles of other tools are left as they are.
+The rate of a throttle is a setting of a broker. The throttled replicas are a setting of a topic, a list of PARTITION:BROKER. The list names
+exact replicas: `*` would also slow down a replica that is behind for another reason. Throttles of other tools are left unchanged.
 
 Source: KIP-455, KIP-73, org.apache.kafka.tools.reassign.ReassignPartitionsCommand."""
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 CHUNK: Final = 1000
-"""Partitions of one request: one that would write more than 10 000 records is refused as a whole."""
+"""The partitions in one request: a controller refuses a request that would write more than 10 000 records."""
 Place = tuple[str, int]
 """A topic and the number of a partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """A move under way; `replicas` has those that are added and removed too."""
+    """A move under way; `replicas` includes the replicas being added and removed."""
 
     topic: str
     partition: int
@@ -42,9 +42,9 @@ class Moving:
 
 
 def alter_reassignments(admin: Admin, targets: Mapping[Place, tuple[int, ...] | None]) -> dict[Place, AdminError | None]:
-    """Begin to move partitions to these replicas, or cancel their moves where None; None where that was taken, else why not.
+    """Start moving partitions to these replicas, or cancel their moves (None). Return for each partition None if accepted, or the error.
 
-    Errors: AdminError for what is refused as a whole; UncertainError where the answer was lost.
+    Errors: AdminError if the whole request is refused; UncertainError if the answer was lost.
     """
     make = messages.AlterPartitionReassignmentsRequest
     by_topic: dict[str, list[messages.AlterPartitionReassignmentsRequest.ReassignablePartition]] = {}
@@ -63,7 +63,7 @@ def alter_reassignments(admin: Admin, targets: Mapping[Place, tuple[int, ...] | 
 
 
 def list_reassignments(admin: Admin, places: Iterable[Place] | None = None) -> dict[Place, Moving]:
-    """The moves under way, of these partitions or of all. Errors: AdminError."""
+    """Return the moves under way, of these partitions or of all. Errors: AdminError."""
     make = messages.ListPartitionReassignmentsRequest
     topics = None
     if places is not None:
@@ -91,11 +91,11 @@ LEADERS, FOLLOWERS = THROTTLED_REPLICAS
 _EVERY_REPLICA: Final = "*"
 
 Values = Callable[[Sequence[Resource]], Mapping[Resource, Mapping[str, str] | MetashellError]]
-"""What is set for some resources, or why it cannot be had; one that is left out cannot be had either."""
+"""A function that returns the settings of resources, or their errors; the settings of a resource that it leaves out count as unreadable."""
 
 
 class Copy(NamedTuple):
-    """The replicas of a partition before it moves, and those that it gets."""
+    """The replicas that a partition is copied from, and those that are added."""
 
     topic: str
     partition: int
@@ -104,7 +104,7 @@ class Copy(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came of it: what could not be read or changed, in words what was left alone, and the brokers that keep a rate."""
+    """The result of a change of throttles: errors of reading or writing, notes on what was left unchanged, and brokers that keep a rate."""
 
     errors: dict[Resource, MetashellError]
     notes: list[str]
@@ -112,9 +112,9 @@ class Found(NamedTuple):
 
 
 def clear_all(admin: Admin, present: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, MetashellError | None]:
-    """Remove every throttle of replication that is set, whoever set it; for each resource the error, or None.
+    """Remove every replication throttle, also those of other tools. Return for each changed resource the error, or None.
 
-    `present` are the settings of all brokers and topics.
+    `present` has the settings of all brokers and topics.
     """
     keys = (*RATES, *THROTTLED_REPLICAS)
     changes = {one: [Change(key, Operation.DELETE) for key in keys if key in found] for one, found in present.items()}
@@ -123,26 +123,26 @@ def clear_all(admin: Admin, present: Mapping[Resource, Mapping[str, str]]) -> di
 
 
 class Throttle:
-    """The throttle of the moves of one plan. `rate` is in bytes a second for each broker, None where it is not known."""
+    """The throttle of one plan's moves. `rate` is in bytes per second and broker, None if it is not known."""
 
     def __init__(self, admin: Admin, values: Values, rate: int | None) -> None:
         self._admin = admin
         self._values = values
         self._rate = rate
-        # What was set a moment ago may not be seen yet where the metadata log is read.
+        # Our own recent changes: the metadata log that settings are read from may not show them yet.
         self._set: dict[Resource, dict[str, str]] = {}
         self._brokers: set[int] = set()
         self._down: set[int] = set()
 
     @property
     def is_set(self) -> bool:
-        """Whether anything was asked for that `clear` would have to remove."""
+        """Whether a setting was sent that `clear` has to remove."""
         return bool(self._set)
 
     def set(self, copies: Iterable[Copy], down: Collection[int] = ()) -> Found:
-        """Hold these copies to the rate. A broker that has another rate keeps it; sources that are down send nothing and get none.
+        """Throttle these copies. A broker that has another rate keeps it; sources in `down` send nothing and get no throttle.
 
-        If any settings cannot be read, nothing is changed.
+        If any setting cannot be read, nothing is changed.
         """
         assert self._rate is not None
         copies = [copy for copy in copies if copy.targets]
@@ -177,10 +177,10 @@ class Throttle:
         return Found(self._change(changes), notes)
 
     def clear(self, places: Iterable[tuple[str, int]], brokers: Iterable[int], busy: Iterable[int]) -> Found:
-        """Remove the throttled replicas of these partitions, and the rate from their brokers, except from those that moves keep `busy`.
+        """Remove the throttled replicas of these partitions, and the rate from their brokers, except `busy` ones, which other moves need.
 
-        Only the very rate is removed, and none where it is not known: any other is somebody else's. The brokers are those given, those of
-        `set` and those that the lists name. Rates go first: a broker that fails stays in the lists, so that doing it again finds it.
+        Only a rate equal to ours is removed, and none if ours is not known: any other rate was set by someone else. The brokers are those
+        given, those of `set` and those in the lists. Rates are removed first: a broker that fails stays in the lists, so a retry finds it.
         """
         partitions: dict[Resource, set[str]] = {}
         for topic, partition in places:
@@ -201,7 +201,7 @@ class Throttle:
             for name, entries in lists.items():
                 gone = [entry for entry in entries if entry.partition(":")[2] not in stay]
                 if gone:
-                    # An empty list would stay behind.
+                    # Subtracting every entry would leave an empty list as a setting.
                     is_all = gone == _split(topics[resource].get(name, ""))
                     change = Change(name, Operation.DELETE) if is_all else Change(name, Operation.SUBTRACT, ",".join(gone))
                     changes.setdefault(resource, []).append(change)
@@ -211,7 +211,7 @@ class Throttle:
         return Found(errors, [f"{why}: {_named(ids)}" for why, ids in kept.items()], tuple(sorted(set().union(*kept.values()))))
 
     def _clear_rates(self, brokers: Iterable[int], busy: Collection[int]) -> tuple[dict[str, list[int]], dict[Resource, MetashellError]]:
-        """The brokers that keep a rate, by why they do, and those that failed."""
+        """Remove the rate from brokers. Return the brokers that keep one, by the reason, and the error of each broker that failed."""
         settings, errors = self._read(_resources(brokers))
         changes: dict[Resource, list[Change]] = {}
         kept: dict[str, list[int]] = {}
@@ -229,7 +229,7 @@ class Throttle:
         return kept, errors | self._change(changes)
 
     def _read(self, resources: Sequence[Resource]) -> tuple[dict[Resource, dict[str, str]], dict[Resource, MetashellError]]:
-        """What is set, and the error of what cannot be read."""
+        """Return the settings of resources, and the error of each that cannot be read."""
         answers = self._values(resources) if resources else {}
         found: dict[Resource, dict[str, str]] = {}
         errors: dict[Resource, MetashellError] = {}

@@ -1,8 +1,6 @@
-"""Sends requests to the right node of a cluster: chooses the node, follows the leader, retries, and gives up at the deadline. On a running
-loop.
+"""A session with a cluster on a running event loop: it chooses the node, follows the leader, retries, and gives up at the deadline.
 
-This module imports asyncio, so it is itself imported inside functions. Source: org.apache.kafka.clients.admin.KafkaAdminClient (its node
-providers and retries), AdminBootstrapAddresses; KIP-919."""
+Source: org.apache.kafka.clients.admin.KafkaAdminClient (its node providers and retries), AdminBootstrapAddresses; KIP-919."""
 
 from __future__ import annotations
 
@@ -49,46 +47,46 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROUNDS_MAX: Final = 3
-"""How often addresses are tried of which none has ever answered."""
+"""The number of times that all addresses are tried if none has ever answered."""
 BACKOFF_S: Final = 0.05
 BACKOFF_MAX_S: Final = 0.5
 ANSWER_S: Final = 30.0
 """request.timeout.ms of Kafka's clients."""
 NEXT_S: Final = 10.0
-"""How long an answer is waited for when there are others to ask."""
+"""The longest wait for an answer if there are other nodes to ask."""
 CONNECT_S: Final = (1.5, 5.0, 10.0)
-"""How long a connection is waited for then, the first time and later."""
+"""The longest wait for a connection if there are other nodes: the first time, the second time, and later."""
 TURNS: Final = 3
-"""Of the loop, until the end of a connection is known: it is read, closed, and told."""
+"""Turns of the event loop after which a closed connection is known: the end is read, the transport closed, and its owner notified."""
 MOVED: Final = frozenset({NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER})
 LARGE: Final = frozenset({3, 35, 75})
-"""Answers that may have a million items, which are not searched for errors."""
+"""The api keys whose answers may have a million items; they are not searched for a missing right."""
 FENCED_FROM: Final = 2
 """The version of DescribeCluster that can name fenced brokers."""
 
 
 def has_moved(response: Any) -> bool:
-    """Whether an answer says, of all that was asked for, that this node does not lead: then nothing was done."""
+    """Return whether every error code of an answer says that this node does not lead: then it did nothing."""
     codes = set(all_error_codes(response))
     return bool(codes) and codes <= MOVED
 
 
 def uncertain(key: int) -> str:
-    """What to say of a change without an answer."""
+    """Return the message for a change that had no answer."""
     return f"{api_name(key)} may or may not have been done: look before you try again"
 
 
 class Unanswered(Exception):
-    """One try that had no answer."""
+    """A try that had no answer."""
 
     def __init__(self, cause: ConnectionFailedError) -> None:
         super().__init__(str(cause))
         self._cause = cause
 
     def note(self, address: Address, failures: dict[Address, str], silent: set[Address] | None = None) -> None:
-        """Write down why, and who is not worth another try because it keeps silent.
+        """Record the reason in `failures`, and an address that timed out in `silent`: it is not tried again.
 
-        Errors: ConnectError for refused credentials, and where another node or cluster is than the one that was meant.
+        Errors: ConnectError if the credentials were refused, or if the address belongs to another node or cluster than expected.
         """
         failures[address] = str(self)
         if self._cause.authentication or self._cause.another_node:
@@ -98,17 +96,17 @@ class Unanswered(Exception):
 
 
 class NotSent(Unanswered):
-    """There was no connection, so nothing was sent."""
+    """A try without a connection: nothing was sent."""
 
 
 class Broken(Unanswered):
-    """The connection broke after the request was sent, so it may have been carried out."""
+    """A try whose connection broke after the request was sent: it may have been carried out."""
 
 
 class Session:
-    """One conversation with a cluster. `again` is how often the last request was sent more than once.
+    """A session with a cluster. `again` counts how often the last request was sent again after it may have been carried out.
 
-    `active` is where the active controller was last seen, None through brokers and while that is unknown.
+    `active` is the last known address of the active controller, None through brokers and while it is unknown.
     """
 
     def __init__(
@@ -116,9 +114,9 @@ class Session:
     ) -> None:
         self.again = 0
         self.under_way = ""
-        """What to say of a change whose answer was not waited for to the end."""
+        """The message for the change that is being sent; empty if there is none, or if its answer has come."""
         self.refused = -1
-        """The api key of the last request for which a right was missing."""
+        """The api key of the last request that was refused for a missing right, -1 for none."""
         self.cluster_id = ""
         self.active: Address | None = None
         self._kind = kind
@@ -127,19 +125,19 @@ class Session:
         self._leaderless_s = timeout_s if leaderless_s is None else leaderless_s
         self._has_sasl = has_sasl
         self.skipped: dict[Address, str] = {}
-        """Who was not waited for, because others could be asked, and never came."""
+        """The reason for each address that was given up because it was slow to connect, and has not connected since."""
         self._slow: dict[Address, int] = {}
-        """How often a connection was not waited for any longer."""
+        """The number of connections to each address that timed out."""
         self._last: Address | None = None
-        """Who answered last, None while nobody has."""
+        """The address that answered last, None if none has."""
         self._nodes: tuple[Node, ...] = ()
         self._refusal: AdminError | None = None
-        """Why the cluster does not tell its nodes."""
+        """The error of a cluster that refuses to list its nodes."""
 
-    # ---- questions
+    # ---- requests
 
     async def ask(self, request: Any, to: int | Address | None = None, version: int | None = None) -> Any:
-        """What any node of the kind answers, or the one that is named. Errors: see `Admin.ask`."""
+        """Return the answer of any node of the kind, or of the node `to`. Errors: see `Admin.ask`."""
         self.again = 0
         return await self._ask(request, to, version, self._deadline())
 
@@ -154,7 +152,7 @@ class Session:
         return await self._first(to, ends_at, ask_once)
 
     async def _first(self, to: int | Address | None, ends_at: float, attempt: Callable[[Address], Coroutine[Any, Any, T]]) -> T:
-        """What the first of all addresses gives that answers, or the node that is named. Errors: ConnectError; what `attempt` raises."""
+        """Return the result of `attempt` on `to`, or on the first address that answers. Errors: ConnectError; those of `attempt`."""
         addresses = [await self._address_of(to, ends_at)] if isinstance(to, int) else [to] if to else self._candidates()
         failures: dict[Address, str] = {}
         silent: set[Address] = set()
@@ -169,7 +167,7 @@ class Session:
         raise ConnectError(list(failures.items()))
 
     async def ask_active(self, request: Any, version: int | None = None) -> Any:
-        """What the active controller answers. Errors: see `Admin.ask_active`."""
+        """Return the answer of the active controller. Errors: see `Admin.ask_active`."""
         self.again = 0
         ends_at = self._deadline()
         failures: dict[Address, str] = {}
@@ -182,7 +180,7 @@ class Session:
                 if not has_moved(response):
                     return response
                 failures[address] = "it does not lead the quorum"
-                # Who has just lost the lead may have appended it before, and that may yet be committed.
+                # A controller that has just lost the lead may have appended the change before, and it may yet be committed.
                 self.again += is_change(api_key_of(request), request)
             except NotSent as error:
                 response = None
@@ -197,7 +195,7 @@ class Session:
             round_number += 1
             count = len(self._candidates())
             is_hopeless = (self._last is None or self._refusal is not None) and round_number >= ROUNDS_MAX * count
-            # As long as nobody has answered, all are tried before a pause.
+            # While no node has ever answered, all addresses are tried before a pause.
             rests = self._last is not None or round_number % count == 0
             if is_hopeless or (rests and not await self._pause(round_number // count, given_up_at)):
                 break
@@ -208,7 +206,7 @@ class Session:
         raise ConnectError(list(failures.items()))
 
     async def ask_all(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """What each of these nodes answers, or the MetashellError that came instead."""
+        """Return the answer of each node to its own request, or the MetashellError that came instead."""
         self.again = 0
         ends_at = self._deadline()
 
@@ -223,23 +221,23 @@ class Session:
         return dict(zip(requests, await asyncio.gather(*(one(node, request) for node, request in requests.items())), strict=True))
 
     async def nodes(self, *, fenced: bool = False) -> tuple[Node, ...]:
-        """The nodes of the kind, by id; asked anew."""
+        """Fetch and return the nodes of the kind, ordered by id. Errors: AdminError if the cluster refuses to list them; see `Admin`."""
         await self._learn(None, self._deadline(), fenced=fenced)
         if self._refusal is not None:
             raise self._refusal
         return self._nodes
 
     async def connection(self, to: int | Address | None = None) -> Connection:
-        """The connection to a node, or to the first that answers. Errors: see `Admin`."""
+        """Return the connection to a node, or to the first one that can be connected. Errors: see `Admin`."""
         ends_at = self._deadline()
         return await self._first(to, ends_at, lambda address: self._connect(address, ends_at))
 
-    # ---- who is asked
+    # ---- the choice of a node
 
     async def _leader(self, avoided: Address | None, ends_at: float, failures: dict[Address, str]) -> Address:
-        """Whom to ask next for the active controller: through brokers any of them, but not the same again.
+        """Return the address to ask next for the active controller. Through brokers it is any broker except `avoided`, if there are others.
 
-        Why others did not say who it is goes to `failures`. Errors: ConnectError.
+        The reasons why nodes did not name the active controller go to `failures`. Errors: ConnectError.
         """
         if self._kind is Kind.CONTROLLERS:
             if self.active is None:
@@ -249,17 +247,17 @@ class Session:
         elif avoided is not None and self._last is not None and not self._nodes:
             await self._learn(avoided, ends_at)
         addresses = self._candidates()
-        # Nobody knows who leads: whoever is asked next may have become it.
+        # The leader is not known: the next node in turn may have become it.
         return addresses[(addresses.index(avoided) + 1) % len(addresses)] if avoided in addresses else addresses[0]
 
     def _candidates(self) -> list[Address]:
-        """All addresses of the kind: who answered last, those that were given, then those that were learned."""
+        """Return all addresses of the kind: the one that answered last, the bootstrap addresses, then those of the cluster's nodes."""
         known = (node.address for node in self._nodes if not node.is_fenced)
         first = () if self._last is None else (self._last,)
         return list(dict.fromkeys([*first, *self._client.bootstrap, *known]))
 
     async def _address_of(self, node: int, ends_at: float) -> Address:
-        """Errors: UsageError for an id that the cluster does not have."""
+        """Return the address of a node. Errors: UsageError for an id that the cluster does not have; AdminError; ConnectError."""
         if node not in self._client.nodes:
             await self._learn(None, ends_at)
         if node not in self._client.nodes:
@@ -272,9 +270,9 @@ class Session:
     async def _learn(
         self, avoided: Address | None, ends_at: float, *, fenced: bool = False, failures: dict[Address, str] | None = None
     ) -> None:
-        """Ask for the cluster's nodes, and through controllers for the active one; `avoided` is asked last.
+        """Fetch the cluster's nodes, and through controllers also the active one; `avoided` is asked last.
 
-        When nobody answers, what was known before stays. Errors: ConnectError where nobody ever has answered; AdminError.
+        If no node answers, the nodes known before are kept. Errors: ConnectError if no node has ever answered; AdminError.
         """
         failures = {} if failures is None else failures
         silent: set[Address] = set()
@@ -294,7 +292,7 @@ class Session:
                         elif self.active == avoided != address:
                             failures[address] = f"it names {avoided} as the active controller"
                         return
-                    # A controller that has just started and has read nothing yet says so too; then the next one knows better.
+                    # A controller that has just started and has read no metadata gives this code too: ask the next one.
                     refusal = answer
             if self._last is not None or silent.issuperset(addresses) or not await self._rest(round_number, ends_at):
                 break
@@ -304,7 +302,7 @@ class Session:
             raise ConnectError(list(failures.items()))
 
     async def _describe(self, address: Address, fenced: bool, ends_at: float) -> Any:
-        """The question for all nodes, as far as that node can answer it."""
+        """Return a DescribeCluster request that the node can answer: without fenced brokers if it is too old to name them."""
         if self._kind is Kind.CONTROLLERS:
             return DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS)
         connection = await self._connect(address, ends_at)
@@ -312,11 +310,11 @@ class Session:
         return DescribeClusterRequest(endpoint_type=BROKER_ENDPOINTS, include_fenced_brokers=fenced and is_new)
 
     def _keep(self, address: Address, answer: Any) -> None:
-        """Errors: AdminError; WrongListenerError."""
+        """Keep the nodes of a DescribeCluster answer. Errors: AdminError; WrongListenerError."""
         if answer.error_code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong(address)
         if answer.error_code == CLUSTER_AUTHORIZATION_FAILED:
-            # Controllers tell each other's addresses only to those who may alter the cluster; others need not fail for that.
+            # Controllers list their addresses only for users who may ALTER the cluster. Other requests need not fail for that.
             self._refusal = AdminError(answer.error_code, answer.error_message, f"to ask for the {self._kind.noun}s")
             return
         check_answer(answer.error_code, answer.error_message, "DescribeCluster")
@@ -331,7 +329,7 @@ class Session:
     # ---- one try
 
     async def _try(self, address: Address, request: Any, version: int | None, ends_at: float, *, alone: bool = False) -> Any:
-        """Ask once; `alone`: nobody else can be asked. Errors: NotSent; Broken; UnsupportedError; WrongListenerError."""
+        """Send a request once. `alone`: no other node can answer it. Errors: NotSent; Broken; UnsupportedError; WrongListenerError."""
         connection = await self._connect(address, ends_at)
         key = api_key_of(request)
         try:
@@ -340,7 +338,7 @@ class Session:
             text, since = lacks(key, of_brokers=METADATA in connection.core.peer_ranges)
             java = f"The node does not support {java_api_name(key)}"
             raise UnsupportedError(f"{address} {text}", api=api_name(key), since=since, java=java) from None
-        # An answer to what must not be sent twice is waited for as long as there is time.
+        # A request that must not be sent twice gets all the time that is left for its answer.
         patience = self._patience(ends_at, alone=alone) if may_repeat(key, request) else self._left(ends_at)
         self.under_way = f"{address}: {uncertain(key)}" if is_change(key, request) else ""
         try:
@@ -351,7 +349,7 @@ class Session:
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
         except ConnectionFailedError as error:
             if self._last != address and not (self._has_sasl or error.timed_out):
-                # Without SASL, a listener that wants it answers ApiVersions, and closes at whatever is asked then.
+                # A listener that requires SASL answers ApiVersions without it, and closes the connection at the next request.
                 error = ConnectionFailedError(f"{error} before it answered (does it want SASL? see security.protocol)", sent=error.sent)
             raise (Broken if error.sent else NotSent)(error) from None
         self._last = address
@@ -360,8 +358,8 @@ class Session:
         return response
 
     async def _connect(self, address: Address, ends_at: float) -> Connection:
-        """Errors: NotSent; WrongListenerError."""
-        # The loop did not run since the last question: it may have to hear first that a connection is gone.
+        """Return an open connection to a node. Errors: NotSent; WrongListenerError."""
+        # The loop did not run between two requests, so it may not know yet that a connection was closed.
         for _ in range(TURNS):
             await asyncio.sleep(0)
         times = self._slow.get(address, 0)
@@ -380,6 +378,7 @@ class Session:
             raise NotSent(ConnectionFailedError(reason, timed_out=is_silent)) from None
         self.skipped.pop(address, None)
         ranges = connection.core.peer_ranges
+        # Brokers answer Metadata and controllers answer Vote. The kind of a node that reports neither is not known, so it is not refused.
         if (METADATA in ranges) is (self._kind is Kind.CONTROLLERS) and (METADATA in ranges or VOTE in ranges):
             raise self._wrong(address)
         return connection
@@ -390,7 +389,7 @@ class Session:
         return WrongListenerError(f"{address} is a controller's listener: use --bootstrap-controller")
 
     def _repeat(self, address: Address, request: Any, error: Broken) -> None:
-        """Errors: UncertainError where the request must not be sent again."""
+        """Count a request that is going to be sent again. Errors: UncertainError if it must not be."""
         key = api_key_of(request)
         if not may_repeat(key, request):
             raise UncertainError(f"{address}: {error}; {uncertain(key)}") from None
@@ -402,15 +401,16 @@ class Session:
         return asyncio.get_running_loop().time() + self._timeout_s
 
     def _patience(self, ends_at: float, *, alone: bool) -> float:
-        """How long to wait for one node: less where another may answer sooner."""
+        """Return the seconds to wait for one node: fewer if another node could answer instead."""
         left = self._left(ends_at)
+        # If other nodes can be asked, half of the time that is left stays for them.
         return min(left, ANSWER_S) if alone or len(self._candidates()) < 2 else min(left / 2, NEXT_S)
 
     def _left(self, ends_at: float) -> float:
         return max(0.001, ends_at - asyncio.get_running_loop().time())
 
     async def _pause(self, round_number: int, ends_at: float) -> bool:
-        """Wait before the next round; False when the time is over."""
+        """Sleep before the next round, longer each time; return False if the deadline would pass."""
         pause = min(BACKOFF_MAX_S, BACKOFF_S * 2 ** min(round_number, 10))
         if asyncio.get_running_loop().time() + pause >= ends_at:
             return False
@@ -418,5 +418,5 @@ class Session:
         return True
 
     async def _rest(self, round_number: int, ends_at: float) -> bool:
-        """The same between ROUNDS_MAX rounds; False also after the last one."""
+        """Sleep between rounds as `_pause` does; return False also after round ROUNDS_MAX."""
         return round_number + 1 < ROUNDS_MAX and await self._pause(round_number, ends_at)

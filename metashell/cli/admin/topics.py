@@ -1,14 +1,14 @@
-"""Topics and partitions of a live cluster: described, created, grown, deleted; leader elections, open transactions, and unseen topics.
+"""Topics and partitions of a live cluster, leader elections, open transactions, and topics that the user may not see.
 
-Only brokers answer `list_topics` and `describe_topics`. When controllers are asked, the caller makes the same values from their image.
+Only brokers answer `list_topics` and `describe_topics`. Through controllers, the caller makes the same values from their image.
 
-Brokers leave out topics and groups that the user may not see, and do not say so. `unseen_topics` and `unseen_groups` find out with three
-cheap requests whether that can have happened. A denial counts before any permission
-(org.apache.kafka.metadata.authorizer.StandardAuthorizerData); handleTopicMetadataRequest of kafka.server.KafkaApis answers a name that may
-not be described with TOPIC_AUTHORIZATION_FAILED, also where there is no such topic; AclApis answers SECURITY_DISABLED without an
+Brokers silently leave out topics and groups that the user may not see. `unseen_topics` and `unseen_groups` find out with three cheap
+requests whether this may have happened. A denial takes precedence over any permission
+(org.apache.kafka.metadata.authorizer.StandardAuthorizerData). handleTopicMetadataRequest of kafka.server.KafkaApis answers a name that the
+user may not describe with TOPIC_AUTHORIZATION_FAILED, even if there is no such topic. AclApis answers SECURITY_DISABLED if there is no
 authorizer.
 
-`long_transactions` lists transactions that hold back readers of committed records and that nobody is going to end.
+`long_transactions` lists transactions that have been open for too long: they hold back consumers that read only committed records.
 
 Source: KIP-966 (DescribeTopicPartitions), KIP-516 (topic ids), KIP-460 (elections), KIP-664 (transactions),
 org.apache.kafka.tools.TransactionsCommand.FindHangingTransactionsCommand, kafka.server.AuthHelper."""
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 NO_LEADER: Final = -1
 PAGE: Final = 2000
-"""The partitions of one answer of DescribeTopicPartitions."""
+"""The largest number of partitions in one answer of DescribeTopicPartitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A partition as the cluster believes it to be.
+    """A partition as the cluster reports it.
 
-    Shape: replicas in order of preference; `leader` is -1 for none; `offline` are replicas whose broker does not serve them; `elr` is None
-    where the answer has none, as before Kafka 4.0.
+    Shape: `replicas` is in order of preference; `leader` is -1 if there is none; `offline` has the replicas whose broker does not serve
+    them; `elr` and `last_known_elr` are None if the answer does not have them, as before Kafka 4.0.
     """
 
     id: int
@@ -91,13 +91,13 @@ class Topic:
 
     @property
     def replication_factor(self) -> int:
-        """The largest of its partitions."""
+        """The largest number of replicas of a partition, 0 without partitions."""
         return max((len(partition.replicas) for partition in self.partitions), default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to be made: -1 partitions or replicas are the cluster's default; an assignment has the brokers of each partition instead."""
+    """A topic to create. -1 partitions or replicas mean the cluster's default; `assignment` has the brokers of each partition instead."""
 
     name: str
     partitions: int = -1
@@ -108,7 +108,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of one thing: `error` where it was refused. Numbers are -1, and the id None, where the answer does not say."""
+    """The result for one topic; `error` is set if it was refused. Numbers are -1 and the id is None if the answer does not have them."""
 
     name: str
     error: AdminError | None = None
@@ -117,11 +117,11 @@ class Done:
     replication_factor: int = -1
 
 
-# ---- looking
+# ---- reading
 
 
 def list_topics(admin: Admin, names: Iterable[str] | None = None) -> tuple[list[Topic], list[AdminError]]:
-    """All topics by name, or those that are named, and what was said of those that cannot be shown. Through brokers only."""
+    """Return all topics or the named ones, ordered by name, and the errors of those that cannot be shown. Through brokers only."""
     make = messages.MetadataRequest
     asked = None if names is None else tuple(make.MetadataRequestTopic(name=name) for name in names)
     answer = admin.ask(make(topics=asked, allow_auto_topic_creation=False))
@@ -135,7 +135,7 @@ def list_topics(admin: Admin, names: Iterable[str] | None = None) -> tuple[list[
 
 
 def describe_topics(admin: Admin, names: Sequence[str]) -> tuple[list[Topic], list[AdminError]]:
-    """The same of the named topics with their ELR, where the cluster knows of it."""
+    """Return what `list_topics` returns for the named topics, with their ELR if the cluster supports it."""
     try:
         return _describe_pages(admin, names)
     except UnsupportedError:
@@ -194,11 +194,11 @@ def _partition(partition: Any) -> Partition:
     )
 
 
-# ---- changing
+# ---- changes
 
 
 def create_topics(admin: Admin, topics: Sequence[NewTopic], *, validate_only: bool = False) -> list[Done]:
-    """Make topics, each for itself. Errors: AdminError for what is refused as a whole."""
+    """Create topics, and return the result of each: one that is refused does not stop the others."""
     make = messages.CreateTopicsRequest
     asked = make(topics=tuple(map(_creatable, topics)), timeout_ms=admin.timeout_ms, validate_only=validate_only)
     return [
@@ -226,9 +226,9 @@ def _creatable(topic: NewTopic) -> Any:
 
 
 def delete_topics(admin: Admin, topics: Mapping[str, bytes]) -> list[Done]:
-    """Delete topics, by name and id: one that somebody has made again under the name meanwhile is not touched.
+    """Delete topics, given as ids by name. A topic that was created again under the same name meanwhile is not deleted.
 
-    One that is not there any more when the request had to be sent again was deleted by it.
+    If the request had to be sent again, a topic that no longer exists counts as deleted by it.
     """
     make = messages.DeleteTopicsRequest
     names = {id: name for name, id in topics.items()}
@@ -248,7 +248,7 @@ def create_partitions(
     *,
     validate_only: bool = False,
 ) -> list[Done]:
-    """Let topics have this many partitions in all; assignments name the brokers of the new ones."""
+    """Raise the total number of partitions of topics; `assignments` has the brokers of each new partition. Return the result of each."""
     make = messages.CreatePartitionsRequest
     topics = []
     for name, count in counts.items():
@@ -266,7 +266,7 @@ def _error(answer: Any, name: str = "") -> AdminError | None:
 
 
 class ElectionType(IntEnum):
-    """Who may win: the preferred replica if it is in sync, or any replica that is alive, which loses what it does not have."""
+    """The kinds of election: of the preferred replica if it is in sync, or of any live replica, which loses the records that it lacks."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -274,7 +274,7 @@ class ElectionType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elected:
-    """What came of the election of one partition; `is_needed` is False where the leader was right already."""
+    """The result of the election of one partition; `is_needed` is False if no election was needed."""
 
     topic: str
     partition: int
@@ -283,7 +283,7 @@ class Elected:
 
 
 def elect_leaders(admin: Admin, kind: ElectionType, partitions: Mapping[str, Sequence[int]] | None) -> list[Elected]:
-    """Hold elections for these partitions, or without any for all that need one. Errors: AdminError for what is refused as a whole."""
+    """Hold elections for these partitions, or (None) for all that need one. Errors: AdminError if the whole request is refused."""
     make = messages.ElectLeadersRequest
     asked = (
         None if partitions is None else tuple(make.TopicPartitions(topic=name, partitions=tuple(ids)) for name, ids in partitions.items())
@@ -304,17 +304,17 @@ def elect_leaders(admin: Admin, kind: ElectionType, partitions: Mapping[str, Seq
 
 
 OPEN_MAX_MS: Final = 15 * 60 * 1000
-"""transaction.max.timeout.ms of Kafka: after so long a coordinator ends a transaction by itself."""
+"""The default of transaction.max.timeout.ms, the longest time after which a coordinator aborts a transaction by itself."""
 PARTITIONS_MAX: Final = 20_000
-"""More are not asked about: each question makes its broker read what producers of a partition it keeps."""
+"""The most partitions that are checked for open transactions: for each one its broker goes through the partition's producers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
     """A transaction that has been open in a partition for too long.
 
-    Shape: `transactional_id` and `state` are what a coordinator says of the producer, empty where none knows it: then it hangs for ever.
-    Units: Unix ms; `started_ms` is the time of its last record where no coordinator knows when it began.
+    Shape: `transactional_id` and `state` are what a coordinator reports of the producer. They are empty if no coordinator knows the
+    transaction: then nothing ever ends it. Units: Unix ms; `started_ms` is the time of its last record if its start is not known.
     """
 
     topic: str
@@ -329,9 +329,9 @@ class OpenTransaction:
 def long_transactions(
     admin: Admin, partitions: Mapping[int, Mapping[str, Sequence[int]]], before_ms: int
 ) -> dict[int, tuple[OpenTransaction, ...] | MetashellError]:
-    """For each broker the transactions that are open in the partitions that it leads, and whose last record is older than `before_ms`.
+    """Return, for each broker, the open transactions of partitions that it leads whose last record is older than `before_ms` (Unix ms).
 
-    `partitions` are the numbers by topic by broker. An error stands in place of what could not be had.
+    `partitions` has partition numbers by broker and topic. The value is an error for a broker that did not answer.
     """
     make = messages.DescribeProducersRequest
     requests = {
@@ -367,7 +367,7 @@ def _open_in(answer: Any, before_ms: int) -> list[OpenTransaction]:
 
 
 def _known_to_coordinators(admin: Admin, brokers: Sequence[int], producers: Sequence[int]) -> dict[int, Any]:
-    """What coordinators say of these producers, by producer id."""
+    """Return the coordinators' descriptions of the transactions of these producers, by producer id."""
     listed = admin.ask_all(dict.fromkeys(brokers, messages.ListTransactionsRequest(producer_id_filters=tuple(producers))))
     asked = {
         broker: tuple(state.transactional_id for state in answer.transaction_states)
@@ -385,7 +385,7 @@ def _known_to_coordinators(admin: Admin, brokers: Sequence[int], producers: Sequ
 
 
 def _with_coordinator(one: OpenTransaction, state: Any | None) -> OpenTransaction:
-    """The transaction with what its coordinator knows; one that has this partition not in it does not end it."""
+    """Return the transaction with its coordinator's data; unchanged if the coordinator's transaction does not include the partition."""
     if state is None or all(topic.topic != one.topic or one.partition not in topic.partitions for topic in state.topics):
         return one
     return OpenTransaction(
@@ -402,24 +402,24 @@ def _with_coordinator(one: OpenTransaction, state: Any | None) -> OpenTransactio
 NAME_MAX: Final = 249
 _ANY: Final = "*"
 _HIDING: Final = frozenset({"DESCRIBE", "ALL"})
-"""Operations whose denial hides a topic."""
+"""The operations whose denial hides a topic."""
 _NO_OPERATIONS: Final = frozenset({0, -(1 << 31)})
-"""The cluster's authorized operations for who may not DESCRIBE it, and where the answer has none."""
+"""The values of the cluster's authorized operations for a user who may not DESCRIBE it, and for an answer that does not have them."""
 
 
 def unseen_topics(admin: Admin, seen: Collection[str]) -> list[str]:
-    """Why a list of all topics may lack some, in words; nothing where it cannot. `seen` are the topics that it has. Through brokers."""
+    """Return the reasons why `seen`, a list of all topics, may lack some; empty if it is complete. Through brokers only."""
     denials: list[AclEntry] = []
     unknown = ""
     try:
         denials = describe_acls(admin, AclFilter(resource_type="TOPIC", permission_type="DENY"))
     except UnsupportedError:
-        pass  # nothing that could deny
+        pass  # a broker without DescribeAcls: no denial can be read
     except AdminError as error:
         if error.code == SECURITY_DISABLED:
             return []
         unknown = f"topics that are denied to this user are not known ({error.name}: to read ACLs needs DESCRIBE on the cluster)"
-    # A name that nobody has given shows what holds for all names.
+    # The answer for a random name, which no topic or ACL has, shows whether the user may DESCRIBE all names.
     random = f"metashell-{os.urandom(12).hex()}"
     probes = {random: "topics: this user has not the right to DESCRIBE all of them (TOPIC_AUTHORIZATION_FAILED)"}
     for entry in denials:
@@ -436,7 +436,7 @@ def unseen_topics(admin: Admin, seen: Collection[str]) -> list[str]:
 
 
 def unseen_groups(admin: Admin) -> list[str]:
-    """Why a list of all groups may lack some: without DESCRIBE on the cluster each group is listed only to who may describe it."""
+    """Return the reasons why a list of all groups may lack some; empty if the user may DESCRIBE the cluster, and so sees all groups."""
     try:
         answer = admin.ask(DescribeClusterRequest(endpoint_type=BROKER_ENDPOINTS, include_cluster_authorized_operations=True))
     except UnsupportedError as error:

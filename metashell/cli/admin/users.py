@@ -1,12 +1,12 @@
 """Access control entries, quotas and SCRAM credentials of a live cluster.
 
-Brokers and controllers answer alike about ACLs. Without an authorizer each of these calls ends in SECURITY_DISABLED.
+Brokers and controllers give the same answers about ACLs. Without an authorizer every call about ACLs fails with SECURITY_DISABLED.
 
-A quota's entity is one to two (type, name) pairs. The types are `user`, `client-id` and `ip`; the name None is the default, which applies
-to all that have no quota of their own.
+The entity of a quota is one or two (type, name) pairs. The types are `user`, `client-id` and `ip`. The name None is the default, which
+applies to every user, client id or address without a quota of its own.
 
-A password is salted and hashed here, and only the result is sent; no message repeats a password. Only brokers describe quotas and
-credentials; controllers take changes of them."""
+A password is salted and hashed here, and only the result is sent; no error message repeats it. Only brokers describe quotas and
+credentials; controllers accept changes of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OPERATIONS: Final = {
     "DELEGATION_TOKEN": ("ALL", "DESCRIBE"),
     "USER": ("ALL", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
 }
-"""What can be done with a resource; an entry with another operation is stored and never looked at.
+"""The operations of each type of resource. Kafka stores an entry with another operation, but never uses it.
 
 Source: org.apache.kafka.security.authorizer.AclEntry.supportedOperations of 4.4.0.
 """
@@ -52,7 +52,7 @@ Source: org.apache.kafka.security.authorizer.AclEntry.supportedOperations of 4.4
 
 @dataclass(frozen=True, slots=True, order=True)
 class AclEntry:
-    """One entry, with Kafka's words for its codes (`TOPIC`, `LITERAL`, `READ`, `ALLOW`)."""
+    """An ACL entry, with Kafka's words for its codes (`TOPIC`, `LITERAL`, `READ`, `ALLOW`)."""
 
     resource_type: str
     resource_name: str
@@ -63,7 +63,7 @@ class AclEntry:
     permission_type: str
 
     def __str__(self) -> str:
-        """`ALLOW User:alice from * to READ TOPIC:orders`, with `(prefixed)` behind a prefix."""
+        """Return a text like `ALLOW User:alice from * to READ TOPIC:orders`, with `(prefixed)` after a prefix."""
         pattern = "" if self.pattern_type == "LITERAL" else f" ({self.pattern_type.lower()})"
         who = f"{self.permission_type} {self.principal} from {self.host}"
         return f"{who} to {self.operation} {self.resource_type}:{self.resource_name}{pattern}"
@@ -71,9 +71,9 @@ class AclEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
-    """Which entries are meant; None and `ANY` mean all of them.
+    """A filter of ACL entries; None and `ANY` match everything.
 
-    A pattern type `MATCH` with a name means the entries that apply to a resource of that name: literal ones, prefixes of it, and `*`.
+    The pattern type `MATCH` with a name matches the entries that apply to a resource of that name: literal ones, its prefixes, and `*`.
     """
 
     resource_type: str = ANY
@@ -86,12 +86,12 @@ class AclFilter:
 
 
 def filter_for(entry: AclEntry) -> AclFilter:
-    """The filter that matches this entry alone."""
+    """Return the filter that matches only this entry."""
     return AclFilter(**{name: getattr(entry, name) for name in AclEntry.__slots__})
 
 
 def describe_acls(admin: Admin, wanted: AclFilter) -> list[AclEntry]:
-    """The entries that a filter matches, sorted. Errors: AdminError."""
+    """Return the entries that a filter matches, sorted. Errors: AdminError."""
     answer = admin.ask_active(messages.DescribeAclsRequest(**_filter_fields(wanted)))
     if answer.error_code != NONE:
         raise AdminError(answer.error_code, answer.error_message, "ACLs")
@@ -103,7 +103,7 @@ def describe_acls(admin: Admin, wanted: AclFilter) -> list[AclEntry]:
 
 
 def matching_acls(acls: Iterable[Any], wanted: AclFilter) -> list[AclEntry]:
-    """What a controller would answer that has these entries (`image.acls.Acl`) in its metadata.
+    """Return what `describe_acls` returns from a controller that has these entries (`image.acls.Acl`) in its metadata.
 
     Source: ResourcePatternFilter.matches and AccessControlEntryFilter.matches of org.apache.kafka.common.
     """
@@ -128,9 +128,9 @@ def _matches(entry: AclEntry, wanted: AclFilter) -> bool:
 
 
 def create_acls(admin: Admin, entries: Sequence[AclEntry]) -> list[tuple[AclEntry, AdminError | None]]:
-    """Make entries; each comes back with what was wrong with it. One that is there already is no error.
+    """Create entries. Return each entry with its error, or None; an entry that already exists is not an error.
 
-    Errors: AdminError for the request as a whole.
+    Errors: those of `Admin`.
     """
     creation = messages.CreateAclsRequest.AclCreation
     request = messages.CreateAclsRequest(
@@ -152,9 +152,9 @@ def create_acls(admin: Admin, entries: Sequence[AclEntry]) -> list[tuple[AclEntr
 
 
 def delete_acls(admin: Admin, filters: Sequence[AclFilter]) -> list[tuple[AclEntry, AdminError | None]]:
-    """Remove what filters match; each entry that was matched comes back, once, with what was wrong with it.
+    """Delete the entries that filters match. Return each matched entry once, sorted, with its error, or None.
 
-    Errors: AdminError for a filter that was refused.
+    Errors: AdminError if a filter was refused.
     """
     one = messages.DeleteAclsRequest.DeleteAclsFilter
     answer = admin.ask_active(messages.DeleteAclsRequest(filters=tuple(one(**_filter_fields(wanted)) for wanted in filters)))
@@ -197,7 +197,7 @@ def _error(result: Any, thing: str) -> AdminError | None:
 
 
 def words_of(codes: dict[int, str], besides: Iterable[str] = ("UNKNOWN", "ANY", "MATCH")) -> tuple[str, ...]:
-    """The words that an entry may have, in Kafka's order."""
+    """Return the words that an entry can have, in Kafka's order: those of `codes` without `besides`."""
     left_out = frozenset(besides)
     return tuple(word for word in codes.values() if word not in left_out)
 
@@ -226,21 +226,21 @@ class Quotas:
 
 
 EntityFilter = Mapping[str, str | None]
-"""By type, the name, None for the default; a type that is not there does not matter, unless the filter is strict."""
+"""The names to match by type, None for the default. A type that is left out matches any entity, unless the filter is strict."""
 
 
 def entity_text(entity: Entity) -> str:
-    """`user=alice,client-id=<default>`."""
+    """Return an entity as text: `user=alice,client-id=<default>`."""
     return ",".join(f"{kind}={DEFAULT if name is None else name}" for kind, name in entity)
 
 
 def in_order(entity: Iterable[tuple[str, str | None]]) -> Entity:
-    """The pairs of an entity in the order user, client-id, ip."""
+    """Return the pairs of an entity in the order user, client-id, ip."""
     return tuple(sorted(entity, key=lambda pair: (TYPES.index(pair[0]) if pair[0] in TYPES else len(TYPES), pair[0])))
 
 
 def describe_quotas(admin: Admin, wanted: EntityFilter, *, is_strict: bool = False) -> list[Quotas]:
-    """The quotas of the entities that a filter matches, by entity; strict: entities that have a type besides are left out.
+    """Return the quotas that a filter matches, ordered by entity. Strict: without entities that have other types too.
 
     Errors: AdminError.
     """
@@ -256,7 +256,7 @@ def describe_quotas(admin: Admin, wanted: EntityFilter, *, is_strict: bool = Fal
 
 
 def matching_quotas(quotas: Mapping[Entity, Mapping[str, float]], wanted: EntityFilter, *, is_strict: bool = False) -> list[Quotas]:
-    """What a broker would answer that has these quotas in its metadata."""
+    """Return what `describe_quotas` returns from a broker that has these quotas in its metadata."""
 
     def matches(entity: Entity) -> bool:
         names = dict(entity)
@@ -268,16 +268,16 @@ def matching_quotas(quotas: Mapping[Entity, Mapping[str, float]], wanted: Entity
 
 
 def by_entity(found: Iterable[Quotas]) -> list[Quotas]:
-    """Sorted by type, then by name with the default first."""
+    """Return the quotas ordered by type, then by name with the default first."""
     return sorted(found, key=lambda each: [(TYPES.index(kind) if kind in TYPES else 9, name or "") for kind, name in each.entity])
 
 
 def alter_quotas(
     admin: Admin, changes: Sequence[tuple[Entity, Mapping[str, float | None]]], *, is_dry_run: bool = False
 ) -> list[tuple[Entity, AdminError | None]]:
-    """Set quotas, and remove those whose value is None; each entity comes back with what was wrong with it.
+    """Set quotas, and remove those whose value is None. Return each entity with its error, or None.
 
-    A dry run checks and changes nothing. Errors: AdminError for the request as a whole.
+    A dry run only validates the request. Errors: those of `Admin`.
     """
     made = messages.AlterClientQuotasRequest
     request = made(
@@ -305,11 +305,11 @@ def _component(kind: str, name: str | None) -> Any:
 
 MECHANISMS: Final = tuple(SCRAM_MECHANISMS.values())
 ITERATIONS_MAX: Final = 16384
-"""What a controller takes at most."""
+"""The most iterations that a controller accepts."""
 
 
 class Credential(Protocol):
-    """What the metadata holds of a credential."""
+    """A credential of the metadata."""
 
     @property
     def iterations(self) -> int: ...
@@ -317,7 +317,7 @@ class Credential(Protocol):
 
 @dataclass(frozen=True, slots=True, order=True)
 class ScramUser:
-    """A credential, of which a cluster tells only this much."""
+    """A SCRAM credential; a cluster reports no more of it."""
 
     user: str
     mechanism: str
@@ -325,9 +325,9 @@ class ScramUser:
 
 
 def describe_scram(admin: Admin, users: Sequence[str] = ()) -> tuple[list[ScramUser], list[AdminError]]:
-    """The credentials of these users, of all if none is named, sorted; and an error for each that has none. Errors: AdminError."""
+    """Return the credentials of these users, or of all, sorted, and an error for each user that has none. Errors: AdminError."""
     made = messages.DescribeUserScramCredentialsRequest
-    # None means all users too, but a broker of Kafka fails over it and never answers somebody who may not ask (4.3.1).
+    # Null also means all users, but with it a broker of Kafka 4.3.1 fails on a request that is not authorized, and never answers.
     answer = admin.ask(made(users=tuple(made.UserName(name=user) for user in users)))
     if answer.error_code != NONE:
         raise AdminError(answer.error_code, answer.error_message, "SCRAM credentials")
@@ -341,7 +341,7 @@ def describe_scram(admin: Admin, users: Sequence[str] = ()) -> tuple[list[ScramU
 
 
 def set_scram(admin: Admin, credential: ScramUser, password: str) -> None:
-    """Make or replace a credential, with a new salt. Errors: AdminError."""
+    """Create or replace a credential, with a new salt. Errors: AdminError."""
     salt = urandom(SALT_SIZE)
     raw = password.encode("utf-8", "surrogateescape")
     upsertion = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
@@ -355,20 +355,20 @@ def set_scram(admin: Admin, credential: ScramUser, password: str) -> None:
 
 
 def delete_scram(admin: Admin, user: str, mechanism: str) -> None:
-    """Delete a credential. Errors: AdminError, RESOURCE_NOT_FOUND where there is none."""
+    """Delete a credential. Errors: AdminError, RESOURCE_NOT_FOUND if there is none."""
     deletion = messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion(name=user, mechanism=code_of(SCRAM_MECHANISMS, mechanism))
     _alter(admin, messages.AlterUserScramCredentialsRequest(deletions=(deletion,)))
 
 
 def _alter(admin: Admin, request: messages.AlterUserScramCredentialsRequest) -> None:
-    # One credential a request: a user that is named twice in one gets none of its changes.
+    # Each request has one credential: if a request names a user twice, all changes of that user are refused.
     for result in admin.ask_active(request).results:
         if result.error_code != NONE:
             raise AdminError(result.error_code, result.error_message, result.user)
 
 
 def scram_users(credentials: Mapping[int, Mapping[str, Credential]], users: Sequence[str] = ()) -> tuple[list[ScramUser], list[AdminError]]:
-    """What a broker would answer that has these credentials, by mechanism and user, in its metadata."""
+    """Return what `describe_scram` returns from a broker with these credentials, by mechanism and user, in its metadata."""
     found = sorted(
         ScramUser(user, SCRAM_MECHANISMS.get(mechanism, f"UNKNOWN-{mechanism}"), credential.iterations)
         for mechanism, by_user in credentials.items()

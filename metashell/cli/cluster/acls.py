@@ -160,7 +160,7 @@ _CLUSTER = ("CLUSTER", "kafka-cluster")
 _PRODUCER = {"TOPIC": ("WRITE", "DESCRIBE", "CREATE"), "TRANSACTIONAL_ID": ("WRITE", "DESCRIBE")}
 _CONSUMER = {"TOPIC": ("READ", "DESCRIBE"), "GROUP": ("READ",)}
 _CHUNK = 500
-"""Entries in one request: a controller refuses what makes more than 10 000 records, and looks for each among all."""
+"""Entries in one request: a controller refuses a request that makes over 10 000 records, and compares each entry with all existing ones."""
 
 
 def _list(work: Work) -> None:
@@ -200,7 +200,7 @@ def _add(work: Work) -> None:
 
 
 def _note_hosts(work: Work) -> None:
-    """Name hosts that no connection has: Kafka compares the text of its address, and ranges of them from 4.4-IV1 on."""
+    """Note the hosts that match no connection: Kafka compares the text of addresses, and supports ranges only from 4.4-IV1 on."""
     ranges = [host for host in work.values.host if is_range(host)]
     if ranges:
         _note_ranges(work, ranges)
@@ -232,7 +232,7 @@ def _note_ranges(work: Work, ranges: Sequence[str]) -> None:
 
 
 def _show_dry(work: Work, entries: Sequence[AclEntry]) -> None:
-    """What an addition would change; the protocol cannot try one."""
+    """Report what an addition would change; the protocol has no dry run for it."""
     from metashell.cli.admin.users import describe_acls, filter_for
 
     for entry in entries:
@@ -255,7 +255,7 @@ def _remove(work: Work) -> None:
         return
     work.confirm(*(f"{entry} will be removed" for entry in entries), question=f"Remove {_counted(entries)}?")
     for chunk in _chunks(entries):
-        # Each by itself: what came into being after the question stays.
+        # Delete exactly these entries, not by the filter: entries that were added after the question stay.
         gone = dict(delete_acls(work.admin, [filter_for(entry) for entry in chunk]))
         for entry in chunk:
             error = gone.get(entry)
@@ -279,7 +279,7 @@ def _chunks(entries: Sequence[AclEntry]) -> Iterator[Sequence[AclEntry]]:
 
 
 def _filters(values: SimpleNamespace) -> Iterator[AclFilter]:
-    """A filter for each combination of what was chosen."""
+    """Yield a filter for each combination of the chosen resources, principals, hosts and operations. Errors: UsageError."""
 
     from metashell.cli.admin.users import ANY, AclFilter
 
@@ -304,7 +304,7 @@ def _is_chosen(values: SimpleNamespace) -> bool:
 
 
 def _entries(values: SimpleNamespace) -> list[AclEntry]:
-    """The entries that an addition names. Errors: UsageError for what is missing."""
+    """Return the entries that an addition names. Errors: UsageError if an option is missing or wrong."""
 
     from metashell.cli.admin.users import AclEntry
 
@@ -320,14 +320,14 @@ def _entries(values: SimpleNamespace) -> list[AclEntry]:
     entries: dict[AclEntry, None] = {}
     for (kind, name), (principal, permission), host in product(resources, who, values.host or ("*",)):
         for operation in _operations_on(values, kind):
-            # There is one cluster, so its name has no prefixes.
+            # There is only one cluster resource, so a prefix makes no sense.
             pattern = "LITERAL" if kind == _CLUSTER[0] else values.pattern.upper()
             entries[AclEntry(kind, name, pattern, principal, host, operation, permission)] = None
     return list(entries)
 
 
 def _check_names(values: SimpleNamespace) -> None:
-    """Errors: UsageError for half of what a client needs, and for names that fit nothing: there are no wildcards but `*` alone."""
+    """Raise UsageError if a client's topic or group is missing, and for names that match nothing: `*` alone is the only wildcard."""
     if values.producer and not values.topic:
         raise UsageError("--producer needs --topic", "--producer")
     if values.consumer and not (values.topic and values.group):
@@ -346,7 +346,7 @@ def _check_names(values: SimpleNamespace) -> None:
 
 
 def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:
-    """The operations that are meant of one kind of resource. Errors: UsageError for none, and for one that it does not have."""
+    """Return the operations to allow or deny on a kind of resource. Errors: UsageError for none, and for one that the kind lacks."""
     from metashell.cli.admin.users import OPERATIONS
 
     found = list(_operations(values))
@@ -363,21 +363,21 @@ def _operations_on(values: SimpleNamespace, kind: str) -> list[str]:
 
 def _resources(values: SimpleNamespace) -> Iterator[tuple[str, str]]:
     for attribute, kind in _RESOURCE_KINDS.items():
-        # A user is named as its principal.
+        # A resource of type USER has a principal as its name.
         yield from ((kind, _principal(name) if kind == "USER" else name) for name in getattr(values, attribute))
     if values.cluster:
         yield _CLUSTER
 
 
 def _principal(text: str) -> str:
-    """`User:alice` for `alice`; a type is kept. Errors: UsageError without a name."""
+    """Return `User:alice` for `alice`; a text with a type is unchanged. Errors: UsageError if the name is missing."""
     if not text or text.endswith(":"):
         raise UsageError(f"{text!r}: a principal is User:NAME, or NAME alone", text)
     return text if ":" in text else f"User:{text}"
 
 
 def _operations(values: SimpleNamespace) -> list[str]:
-    """Kafka's words for operations, which may be written as `describe-configs` or `DescribeConfigs` too. Errors: UsageError."""
+    """Return Kafka's words for the chosen operations, also written as `describe-configs` or `DescribeConfigs`. Errors: UsageError."""
     from metashell.cli.admin.users import words_of
 
     known = {_plain(word): word for word in words_of(ACL_OPERATIONS)}

@@ -1,7 +1,7 @@
-"""Facts of a live cluster as its brokers tell them: partitions as an image, the quorum through them, and what lies on their disks.
+"""Facts of a live cluster as its brokers report them: partitions as an image, the quorum, and the log directories of the brokers.
 
-Brokers know of partitions, of one another and of finalized features; `Facts.told` names the checks for which that is enough. What a broker
-does not know is never taken for a value: replicas have no directory that could be judged.
+Brokers know the partitions, each other and the finalized features; `Facts.told` names the checks for which that is enough. A value that
+brokers do not know is left unknown: replicas, for example, have no directory that a check could judge.
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ TOLD: Final = frozenset(
         "voter_without_listener",
     }
 )
-"""Checks of an image that hold of what brokers tell; see `FENCED_TOO`."""
+"""The checks of an image that are valid for one built from the answers of brokers; see `FENCED_TOO`."""
 FENCED_TOO: Final = frozenset({"fenced", "vanished", "unregistered_replica"})
-"""The same of brokers that name fenced ones too, as they do from Kafka 4.0 on."""
+"""The checks that are also valid if the brokers name fenced brokers, as they do from Kafka 4.0 on."""
 _CHUNK: Final = 1000
 _LOOK_S: Final = 0.6
-"""Between two looks at a quorum of which a voter may just have gone."""
+"""The pause between two looks at a quorum of which a voter may just have failed."""
 QUICK_S: Final = 2
-"""For what a broker has to ask a controller: one that has lost them waits for longer than anybody does here."""
+"""The timeout of requests that a broker forwards to a controller: a broker without controllers waits longer than a user would."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokersView:
-    """What brokers tell of topics and of one another. `told` are the checks that it is enough for, `holes` what was refused.
+    """The topics and brokers that brokers report. `told` has the checks for which that is enough, `holes` the parts that were refused.
 
-    `errors` are those of topics.
+    `errors` has the errors of topics.
     """
 
     health: Health
@@ -99,7 +99,7 @@ class BrokersView:
 
 
 def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
-    """All that brokers tell. Errors: MetashellError where none of them answers."""
+    """Return all facts that brokers report. Errors: MetashellError if no broker answers."""
     with open_admin(named) as admin, open_admin(SimpleNamespace(**{**vars(named), "timeout": _quick_s(named)})) as quick:
         admin.nodes()
         quorum = ask_through_brokers(named, lag_after_ms)
@@ -121,10 +121,10 @@ def of_brokers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
 def view_of(
     admin: Admin, quick: Admin, quorum: QuorumAnswers | None = None, *, names: Iterable[str] | None = None, whole: bool = False
 ) -> BrokersView:
-    """All topics, or those that are named, and the brokers.
+    """Return all topics, or the named ones, and the brokers.
 
-    `quick` asks what brokers hand on to a controller; `whole`: also min.insync.replicas of topics that are sound.
-    Errors: MetashellError where no broker answers.
+    `quick` is the client for requests that brokers forward to a controller. `whole`: also read min.insync.replicas of topics whose
+    replicas are all in sync. Errors: MetashellError if no broker answers.
     """
     from metashell.cli.admin.session import FENCED_FROM
 
@@ -134,7 +134,7 @@ def view_of(
     holes = unseen_topics(admin, {topic.name for topic in topics}) if names is None else []
     behind = [topic for topic in topics if any(len(one.isr) < len(one.replicas) or not one.has_leader for one in topic.partitions)]
     moves: Mapping[Place, Moving] = {}
-    # Where all replicas are in sync, a move is at its end.
+    # If all replicas of every partition are in sync, no move is waiting for a copy.
     if behind and quorum is not None and quorum.leader_id is None and "AUTHORIZATION_FAILED" not in quorum.trouble:
         holes.append("reassignments: brokers ask a controller for them, and none answers")
     elif behind:
@@ -143,7 +143,7 @@ def view_of(
         except MetashellError as error:
             holes.append(f"reassignments: {error}")
     if behind and names is None:
-        # Only this question has the ELR, and it costs more than the other one.
+        # Only DescribeTopicPartitions returns the ELR, and it costs more than Metadata.
         better = {topic.name: topic for topic in describe_topics(admin, [topic.name for topic in behind])[0]}
         topics = [better.get(topic.name, topic) for topic in topics]
     min_isr, refused = min_isr_of(admin, [topic.name for topic in (topics if whole else behind)])
@@ -159,7 +159,7 @@ def view_of(
 
 
 def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """min.insync.replicas in force for each topic, where the cluster tells it, and why it does not elsewhere."""
+    """Return the min.insync.replicas in force for each topic that the cluster reports it for, and the errors of the other topics."""
     found: dict[str, int] = {}
     refused: dict[str, None] = {}
     resources = [Resource(TOPIC_RESOURCE, name) for name in topics]
@@ -173,7 +173,7 @@ def min_isr_of(admin: Admin, topics: Sequence[str]) -> tuple[dict[str, int], lis
 
 
 def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
-    """The quorum as brokers are told of it; why they are not, where they are not. Where something is amiss it looks twice."""
+    """Return the quorum as brokers report it, or the trouble if they cannot. If something looks wrong, it looks twice."""
 
     from metashell.quorum.observer.probes import described
 
@@ -188,7 +188,7 @@ def ask_through_brokers(named: SimpleNamespace, lag_after_ms: int) -> QuorumAnsw
     except AdminError as error:
         return QuorumAnswers(trouble=f"the quorum: {error}", lag_after_ms=lag_after_ms)
     except ConnectError as error:
-        # A broker that has lost the controllers waits for them; that it answers itself is found out by what else it is asked.
+        # A broker without controllers waits for them. Whether the broker itself answers, the other requests find out.
         late = f"no controller has answered it within {timed.timeout} s"
         reasons = {str(address): late if "no answer within" in str(reason) else reason for address, reason in error.attempts}
         probes = tuple(Probe(address, "no_controller", f"broker: {reason}", source="typed") for address, reason in reasons.items())
@@ -199,7 +199,7 @@ def _quick_s(named: SimpleNamespace) -> int:
     return min(named.timeout or QUICK_S, QUICK_S)
 
 
-# ---- an image of what they tell
+# ---- the image
 
 
 def _image(
@@ -213,7 +213,7 @@ def _image(
 ) -> MetadataImage:
     brokers = {node.id: _registration(node) for node in nodes}
     if not names_fenced:
-        # Who is not named is fenced or gone: nobody says which.
+        # A replica's broker that is not named is fenced or unregistered; these brokers do not say which.
         named = {id for topic in topics for partition in topic.partitions for id in partition.replicas}
         brokers |= {id: _registration_of(id, is_fenced=True) for id in named - brokers.keys()}
     images = [_topic(topic, moves) for topic in topics]
@@ -229,7 +229,7 @@ def _image(
 
 
 def _voter_set(quorum: QuorumAnswers) -> VoterSet | None:
-    """The voters as the leader told brokers of them; None where they have no directories: then servers are configured with them."""
+    """Return the voters that the leader reports; None if they have no directory ids, because they are configured statically."""
     voters = []
     for one in quorum.voters:
         if one.directory_id is None:
@@ -253,7 +253,7 @@ def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
         move = moves.get((topic.name, partition.id))
         return PartitionRegistration(
             replicas=partition.replicas,
-            # What Kafka writes where it does not know of directories.
+            # Kafka's value for a directory that is not known.
             directories=(MIGRATING_DIRECTORY,) * len(partition.replicas),
             isr=partition.isr,
             removing_replicas=() if move is None else move.removing,
@@ -267,11 +267,11 @@ def _topic(topic: Topic, moves: Mapping[Place, Moving]) -> TopicImage:
     return TopicImage(topic.name, topic.id, overlay=Map({one.id: (registration(one),) for one in topic.partitions}))
 
 
-# ---- what each of them tells
+# ---- the answers of each broker
 
 
 def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
-    """What each broker that is not fenced answers for itself: whether it does, its log directories, and transactions that hang."""
+    """Return the answers of each broker that is not fenced: whether it answers, its log directories, and its hanging transactions."""
     active = {node.id: node for node in view.nodes if not node.is_fenced}
     found = []
     transactions = _transactions(quick, view)
@@ -290,7 +290,7 @@ def answers_of(quick: Admin, view: BrokersView) -> tuple[BrokerAnswers, ...]:
 
 
 def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTransaction, ...]]:
-    """The transactions that have been open for too long, by the broker that leads their partition; nothing of brokers that do not say."""
+    """Return the transactions that have been open for too long, by the leader of their partition; without leaders that do not answer."""
     image = view.health.image
     active = {node.id for node in view.nodes if not node.is_fenced}
     if image.topics.partition_count > PARTITIONS_MAX:

@@ -1,4 +1,4 @@
-"""metashell brokers and metashell cluster: brokers listed, described and unregistered, and the whole cluster on one screen."""
+"""The commands of `metashell brokers`, which list, describe and unregister brokers, and `metashell cluster`, a summary on one screen."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _show_list(work: Work) -> bool:
 
 
 def _broker_row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[str, object]:
-    """One broker; one that has replicas and is not registered is gone. Brokers before 4.0 do not say which are registered and fenced."""
+    """Return a broker as an object. `broker` is None if it has replicas but is not listed: unregistered, or before 4.0 maybe fenced."""
     from metashell.cli.cluster.cluster_view import names_fenced
 
     unnamed = "" if broker is not None else GONE if names_fenced(work) else UNNAMED
@@ -134,7 +134,7 @@ def _broker_row(work: Work, id: int, broker: Broker | None, load: Load) -> dict[
     }
 
 
-# ---- one in full
+# ---- describe
 
 
 def _describe_brokers(work: Work) -> None:
@@ -181,7 +181,7 @@ def _known(size: int) -> int | None:
 
 
 def _registration(image: MetadataImage, id: int) -> dict[str, object]:
-    """What only the metadata log has of a broker."""
+    """Return the fields of a broker's registration that only the metadata log has; empty if it is not registered."""
     broker = image.cluster.brokers.get(id)
     if broker is None:
         return {}
@@ -219,7 +219,7 @@ def _text(value: object) -> str:
 
 
 def _size(size: int | None) -> str:
-    """Bytes for people: `3.2 GiB`."""
+    """Return a size in bytes as text: `3.2 GiB`, and `?` for None."""
     if size is None:
         return "?"
     number = float(size)
@@ -230,7 +230,7 @@ def _size(size: int | None) -> str:
     return f"{number:.1f} TiB"
 
 
-# ---- taking one off the books
+# ---- unregister
 
 
 def _unregister_brokers(work: Work) -> None:
@@ -245,7 +245,7 @@ def _unregister_brokers(work: Work) -> None:
     for id in ids:
         broker = found.get(id)
         if broker is None:
-            # Brokers before 4.0 do not name those that are fenced, so the cluster decides.
+            # Brokers before 4.0 do not list fenced brokers, so through them only the request can tell whether the id is registered.
             if work.admin.kind is Kind.CONTROLLERS:
                 _failed(work, AdminError(BROKER_ID_NOT_REGISTERED, "no such broker is registered", f"broker {id}"), id)
                 continue
@@ -291,7 +291,7 @@ def _unregister_brokers(work: Work) -> None:
 
 
 def _failed(work: Work, error: AdminError, id: int) -> None:
-    """A broker that was not unregistered; a controller has a verb of its own."""
+    """Report a broker that was not unregistered; for the id of a controller, name the command for controllers."""
     from metashell.cli.admin.cluster import describe_quorum
 
     work.failed(error, type="broker", id=id)
@@ -302,7 +302,7 @@ def _failed(work: Work, error: AdminError, id: int) -> None:
 
 
 def _last_copies(topics: Sequence[Topic], ids: Sequence[int], registered: Collection[int]) -> list[str]:
-    """The partitions of which no other broker that is registered has everything."""
+    """Return the partitions of which no other registered broker is in the ISR or the ELR."""
     gone = set(ids)
     others = set(registered) - gone
     return [
@@ -320,7 +320,7 @@ def _is_registered(work: Work, id: int) -> str:
 
 
 def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:
-    """What would be refused, by the id of the broker."""
+    """Rehearse the removal of registrations, and return the errors of the brokers that would be refused, by id."""
     from metashell.cli.cluster.cluster_view import refusals_of, rehearse_steps
     from metashell.rehearse.steps import Unregister
 
@@ -328,7 +328,7 @@ def _rehearse(work: Work, ids: Sequence[int]) -> Mapping[int, AdminError]:
 
 
 def _refuse_risen(work: Work, id: int) -> None:
-    """A broker that came up while the question was open is left alone. Errors: AdminError."""
+    """Raise AdminError if the broker came up while the question was open, unless --force is given."""
     from metashell.cli.cluster.cluster_view import brokers
 
     if not work.values.force and any(broker.id == id and not broker.is_fenced for broker in brokers(work)):
@@ -371,7 +371,7 @@ def _show_cluster(work: Work) -> bool:
 
 
 def _on_disk(path: str) -> Facts:
-    """What the directories at a path say of their cluster. Errors: MetashellError where they have no metadata."""
+    """Return the facts of the directories at a path. Errors: PathError; MetashellError if they have no metadata."""
 
     from metashell.metadata.checks.facts import Identity
     from metashell.metadata.facts import gather_facts
@@ -386,13 +386,13 @@ def _on_disk(path: str) -> Facts:
 
 
 def _cluster_answer(work: Work, facts: Facts) -> dict[str, object]:
-    """What there is, as one object; None for what nobody told."""
+    """Return the summary of a cluster as one object; values that are not known are None."""
     from metashell.metadata.checks.rules.live_quorum import may_fail, voters_of
 
     quorum, health = facts.quorum, facts.health
     features = {} if health is None else health.image.features.finalized
     level = features.get(METADATA_VERSION, 0)
-    # A disk says who led and who voted when it was written.
+    # Metadata on disk has the leader and the voters of the time when it was written.
     leader = None if health is None else health.image.leader
     voters = voters_of(quorum) if quorum is not None else [] if health is None else list(health.voters())
     counts: dict[str, int | None] = dict.fromkeys(_COUNTS)

@@ -1,10 +1,10 @@
-"""Brokers, topics and partitions of a cluster as a command shows them, from brokers or from the controllers' log; and --dry-run.
+"""Brokers, topics and partitions of a cluster, read through brokers or from the metadata log, and the rehearsal behind --dry-run.
 
-Both ways give the same values. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
+Both sources give the same types. Brokers know which of them answer; the log has epochs, listeners and directories, and needs no broker.
 
-Some changes have no dry run in the protocol. For these, `rehearse_steps` runs the real controller on a copy of the cluster's newest
-metadata and gives its answers, with "would be" in place of "is"; other effects go to stderr. That needs the controllers: if they cannot be
-reached, or do not let an observer fetch, the command fails rather than say that nothing would happen."""
+Some changes have no dry run in the protocol. For these, `rehearse_steps` runs the controller's code on a copy of the cluster's newest
+metadata and returns its answers; the other effects of the change are printed on stderr. That needs the controllers: if they cannot be
+reached, or do not let an observer fetch, the command fails rather than report that nothing would happen."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Source: org.apache.kafka.common.internals.Topic."""
+"""The internal topics. Source: org.apache.kafka.common.internals.Topic."""
 
 
 def all_topics(work: Work) -> list[Topic]:
-    """Every topic, ordered by name. Errors: MetashellError."""
+    """Return all topics, ordered by name; topics that the user may not see are reported as missing. Errors: MetashellError."""
     if not work.asks_controllers:
         topics = list_topics(work.admin)[0]
         work.miss(*unseen_topics(work.admin, {topic.name for topic in topics}))
@@ -45,7 +45,7 @@ def all_topics(work: Work) -> list[Topic]:
 
 
 def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[AdminError]]:
-    """These topics with all that is known of them, and an error for each that is not there."""
+    """Return the named topics with their ELR if it is known, and an error for each that does not exist. Errors: MetashellError."""
     wanted = sorted(set(names))
     if not work.asks_controllers:
         return describe_topics(work.admin, wanted)
@@ -57,7 +57,7 @@ def topics_named(work: Work, names: Iterable[str]) -> tuple[list[Topic], list[Ad
 
 
 def brokers(work: Work) -> list[Broker]:
-    """Every registered broker, ordered by id. Errors: MetashellError."""
+    """Return the registered brokers, ordered by id; before 4.0, brokers name only those that are not fenced. Errors: MetashellError."""
     if not work.asks_controllers:
         return [
             Broker(id=node.id, host=node.address.host, port=node.address.port, rack=node.rack, is_fenced=node.is_fenced)
@@ -80,7 +80,7 @@ def brokers(work: Work) -> list[Broker]:
 
 
 def names_fenced(work: Work) -> bool:
-    """Whether those that are asked know which brokers are fenced: brokers do since 4.0."""
+    """Return whether the source names fenced brokers: controllers do, and brokers since 4.0."""
     from metashell.cli.admin.session import FENCED_FROM
 
     return work.asks_controllers or work.admin.ranges().get(DESCRIBE_CLUSTER, (0, 0))[1] >= FENCED_FROM
@@ -94,10 +94,10 @@ def _nodes(work: Work) -> Iterable[Node]:
 
 
 def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = False) -> tuple[Health, list[AdminError]]:
-    """What is wrong with partitions, from whoever was asked, and why topics that were named are not among them.
+    """Return the health of partitions, and an error for each named topic that is not among them.
 
-    `whole`: min.insync.replicas also where it makes no difference to health. What brokers may not tell is said, and the status is 1.
-    Errors: MetashellError.
+    `whole`: also read min.insync.replicas of topics whose health does not depend on it. If the brokers refuse a part of the answer, the
+    command reports it and its status is 1. Errors: MetashellError.
     """
 
     from metashell.cli.cluster.broker_facts import QUICK_S, view_of
@@ -116,7 +116,7 @@ def health_of(work: Work, names: Iterable[str] | None = None, *, whole: bool = F
 
 
 def _up(image: MetadataImage) -> frozenset[int]:
-    """The brokers that serve: registered and not fenced."""
+    """Return the brokers that are registered and not fenced."""
     return frozenset(id for id, broker in image.cluster.brokers.items() if not broker.fenced)
 
 
@@ -141,7 +141,7 @@ def _partition(id: int, partition: PartitionRegistration, up: frozenset[int]) ->
 
 
 def rehearse_steps(work: Work, steps: Sequence[Step]) -> Outcome:
-    """What would come of the steps. What else they would do to the cluster is noted. Errors: MetashellError."""
+    """Return the outcome of steps on a copy of the metadata, and print their other effects on stderr. Errors: MetashellError."""
     from metashell.rehearse.rehearsal import rehearse_change
 
     image = work.image()
@@ -155,7 +155,7 @@ def rehearse_steps(work: Work, steps: Sequence[Step]) -> Outcome:
 
 
 def refusals_of(outcome: Outcome) -> dict[int, AdminError]:
-    """What was refused, by the place of the step."""
+    """Return the refusal of each refused step, by the position of the step."""
     return {
         number: AdminError(refusal.code, refusal.message, refusal.thing)
         for number, report in enumerate(outcome.steps)

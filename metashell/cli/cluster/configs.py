@@ -84,7 +84,7 @@ CONFIGS = noun("configs", "show and change settings of topics, brokers, groups a
 COLUMNS = ("resource", "key", "value", "source")
 _ALL_BROKERS = 3
 _SOURCE_OF_KIND = {2: 1, 4: 2, 16: 7, 32: 8}
-"""Kafka's code of where a value is set, by the type of the resource."""
+"""Kafka's code of the source of a value, by the type of the resource that it is set on."""
 EXPLAINED = (*COLUMNS, "documentation")
 
 
@@ -129,7 +129,7 @@ def _get(work: Work) -> None:
 
 
 def _about(resource: Resource, error: MetashellError) -> MetashellError:
-    """An error that names the resource, also where it came before the resource was asked about."""
+    """Return an error that names the resource; an AdminError names it already."""
     from metashell.cli.admin.protocol import AdminError
 
     return error if isinstance(error, AdminError) else MetashellError(f"{resource}: {error}")
@@ -141,7 +141,7 @@ def _suggestion(resource: Resource, missing: Iterable[str]) -> str:
 
 
 def known_keys(resource: Resource) -> list[str]:
-    """The keys that Kafka knows for such a resource."""
+    """Return the keys that Kafka knows for this type of resource; empty if they are not known."""
     from metashell.quorum.controller.settings import KINDS, config_keys
 
     kind = KINDS.get(resource.kind)
@@ -157,7 +157,7 @@ def _shown(setting: Setting) -> str | None:
 def _described(
     work: Work, resources: Sequence[Resource], keys: Sequence[str] | None, *, documentation: bool = False
 ) -> dict[Resource, tuple[Setting, ...] | MetashellError]:
-    """What is in force. Of a broker, controllers know only what commands have set."""
+    """Return the settings of resources. Of a broker, controllers know only the dynamic settings. Errors: MetashellError."""
     from metashell.cli.admin.configs import describe_configs
 
     if not work.asks_controllers:
@@ -171,7 +171,7 @@ def _described(
 
 
 def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple[Setting, ...] | MetashellError:
-    """What the metadata log has for a resource; for a broker its own settings over those of all brokers."""
+    """Return the settings of a resource from the metadata log; a broker's own settings override those of all brokers."""
     from metashell.cli.admin.configs import Setting
     from metashell.cli.admin.protocol import AdminError
     from metashell.codec.redaction import is_sensitive_config
@@ -194,7 +194,7 @@ def _stored(work: Work, resource: Resource, keys: Sequence[str] | None) -> tuple
     return tuple(found[key] for key in sorted(found) if keys is None or key in keys)
 
 
-# ---- changing
+# ---- changes
 
 
 def _set(work: Work) -> None:
@@ -222,7 +222,7 @@ def _unset(work: Work) -> None:
 
 
 def _split(words: Sequence[str]) -> tuple[list[Resource], list[str]]:
-    """Resources, and what follows them. Errors: UsageError."""
+    """Split words into the resources and the settings that follow them. Errors: UsageError without a resource."""
     from metashell.cli.admin.configs import is_resource, parse_resource
 
     resources = list(dict.fromkeys(parse_resource(word) for word in words if is_resource(word)))
@@ -232,7 +232,7 @@ def _split(words: Sequence[str]) -> tuple[list[Resource], list[str]]:
 
 
 def _change(number: int, word: str) -> Change:
-    """`KEY=VALUE`, `KEY+=VALUE` or `KEY-=VALUE`. Errors: UsageError, which does not repeat what may be a secret."""
+    """Parse `KEY=VALUE`, `KEY+=VALUE` or `KEY-=VALUE`. Errors: UsageError with the word's number only, for it may hold a secret."""
     from metashell.cli.admin.configs import Change, Operation
 
     key, equals, value = word.partition("=")
@@ -284,7 +284,7 @@ def _alter(work: Work, resources: Sequence[Resource], changes: Sequence[Change])
 
 
 def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
-    """Name the keys that Kafka does not know, and what may have been meant; whether there are any."""
+    """Note the keys that Kafka does not know, with suggestions; return whether there are any."""
     known = known_keys(resource)
     unknown = [key for key in keys if known and key not in known]
     if unknown:
@@ -293,7 +293,7 @@ def _hint_at_keys(work: Work, resource: Resource, keys: Iterable[str]) -> bool:
 
 
 def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> None:
-    """Older clusters call a type of resource that they do not know a malformed request."""
+    """Note the release that a type of resource needs: older clusters answer with INVALID_REQUEST, which does not say so."""
     from metashell.cli.admin.protocol import AdminError
 
     since = {GROUP_RESOURCE: "4.0", CLIENT_METRICS_RESOURCE: "3.7"}.get(resource.kind)
@@ -311,7 +311,7 @@ def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Se
 
 
 def _is_refused(work: Work, resource: Resource, keys: Sequence[str]) -> bool:
-    """Whether a broker would refuse what a controller does not check: keys that it reads only when it starts."""
+    """Report keys that a broker reads only at start, which a controller does not check; return whether there are any."""
     from metashell.quorum.controller.settings import config_keys
 
     if not work.asks_controllers or resource.kind != BROKER_RESOURCE:
@@ -324,13 +324,13 @@ def _is_refused(work: Work, resource: Resource, keys: Sequence[str]) -> bool:
 
 
 _SEEN_S = 1.0
-"""A broker knows of a change a moment after the controller has made it."""
+"""The longest wait for a change to show: a broker learns of it a moment after the controller has made it."""
 
 
 def _after(
     work: Work, resources: Sequence[Resource], changes: Sequence[Change], before: Mapping[tuple[Resource, str], Setting]
 ) -> dict[tuple[Resource, str], Setting]:
-    """What is in force when the changes can be seen; of what was set that is known."""
+    """Wait for the changes to show, and return the settings in force; empty if all changes are SET, whose values are known."""
 
     from metashell.cli.admin.configs import Operation
 
@@ -347,7 +347,7 @@ def _after(
 
 
 def _in_force(work: Work, resources: Sequence[Resource], keys: Sequence[str]) -> dict[tuple[Resource, str], Setting]:
-    """The settings of these keys where they can be seen: who may change them may not be allowed to look."""
+    """Return the settings of these keys that can be read: a user who may change settings need not be allowed to read them."""
     found: dict[tuple[Resource, str], Setting] = {}
     for resource, settings in _described(work, resources, keys).items():
         if not isinstance(settings, MetashellError):

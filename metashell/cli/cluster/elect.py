@@ -54,10 +54,10 @@ ELECT = noun("elect", "let partitions have another leader", "Elections of partit
 
 
 CHUNK: Final = 1000
-"""Partitions of one request: one that would write more than 10 000 records is refused as a whole."""
+"""The partitions in one request: a controller refuses a request that would write more than 10 000 records."""
 SHOWN: Final = 20
 SEEN_S: Final = 1.0
-"""A broker knows of a new leader a moment after it was elected."""
+"""The longest wait for new leaders: a broker learns of them a moment after the election."""
 Place = tuple[str, int]
 
 
@@ -74,7 +74,7 @@ def _preferred(work: Work) -> None:
 
 
 def _electable(work: Work, needed: dict[Place, Partition]) -> dict[Place, Partition]:
-    """Those whose preferred replica can lead; the others are counted, not tried."""
+    """Return the partitions whose preferred replica can lead; report the number of the others, which are not tried."""
     found = {place: partition for place, partition in needed.items() if partition.replicas[0] in partition.isr}
     if left := len(needed) - len(found):
         work.fail(f"{counted(left, 'partition')} left as before: the preferred replica is not in sync (metashell topics describe shows it)")
@@ -103,19 +103,19 @@ def _unclean(work: Work) -> None:
         f"every record that the replica which will lead does not have is lost for good, also acknowledged ones: {listed}",
         question=f"Hold an unclean election of {counted(len(places), 'partition')}?",
     )
-    # A leader that came back while the question was open stays.
+    # A leader may have come back while the question was open: those partitions keep it.
     still = _needed(work, lambda partition: not partition.has_leader) or {}
     _elect(work, ElectionType.UNCLEAN, {place: partition for place, partition in needed.items() if place in still})
 
 
 def _tell_none(work: Work, text: str) -> None:
-    """Nothing to do is a success; programs get the empty list."""
+    """Tell a person that there is nothing to do, which is a success; the other output formats give an empty list."""
     if work.form in ("text", "table"):
         work.note(text)
 
 
 def _needed(work: Work, is_needed: Callable[[Partition], bool]) -> dict[Place, Partition] | None:
-    """The partitions that the command line names and that need an election; None where none of them is there."""
+    """Return the named partitions that need an election; None if none of the named topics exists. Errors: UsageError; MetashellError."""
     from metashell.cli.cluster.cluster_view import all_topics, topics_named
 
     named = parse_partitions(work.values.partitions)
@@ -147,7 +147,7 @@ def _choose(topics: Sequence[Topic], named: dict[str, set[int] | None], is_neede
 
 
 def parse_partitions(words: Sequence[str]) -> dict[str, set[int] | None]:
-    """`orders`, `orders:0`, `orders:0,3` as the partitions of each topic, None for all of them. Errors: UsageError."""
+    """Parse words like `orders`, `orders:0`, `orders:0,3`. Return the partitions by topic, None for all of them. Errors: UsageError."""
     found: dict[str, set[int] | None] = {}
     for word in words:
         name, colon, ids = word.partition(":")
@@ -192,7 +192,7 @@ def _elect(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> No
 
 
 def _new_leaders(work: Work, topics: Iterable[str]) -> dict[Place, int]:
-    """Who leads now, as soon as that can be seen: of an unclean election only the controller knows who won."""
+    """Wait for the leaders to show, and return them: the answer of an unclean election does not name the winner."""
 
     from metashell.cli.cluster.cluster_view import topics_named
 
@@ -210,7 +210,7 @@ def _who(id: int) -> str:
 
 
 def _rehearse(work: Work, kind: ElectionType, needed: dict[Place, Partition]) -> None:
-    """Hold the elections on a copy."""
+    """Hold the elections on a copy of the metadata, and report their results."""
     from metashell.cli.admin.topics import ElectionType
     from metashell.cli.cluster.cluster_view import rehearse_steps
     from metashell.rehearse.steps import Elect

@@ -88,7 +88,7 @@ def _describe(work: Work) -> None:
 
     described = _stored(work) if work.stored is not None else describe_features(work.admin)
     lowest = _lowest_maxima(work)
-    # Brokers do not know the level of the quorum itself: in their answer it is always 0.
+    # Brokers do not know the level of kraft.version: in their answer it is always 0.
     is_told = {feature.name: work.asks_controllers or feature.name != KRAFT_VERSION or feature.level > 0 for feature in described.features}
     work.note_newer({feature.name: feature.level for feature in described.features})
     rows = [
@@ -111,7 +111,7 @@ def _describe(work: Work) -> None:
 
 
 def _stored(work: Work) -> FeaturesDescription:
-    """The levels that metadata on disk has; what its node supports is not told there."""
+    """Return the finalized levels of metadata on disk, which does not have the levels that its node supports."""
     from metashell.cli.admin.cluster import Feature, FeaturesDescription
 
     image = work.image()
@@ -121,7 +121,10 @@ def _stored(work: Work) -> FeaturesDescription:
 
 
 def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
-    """What limits upgrades: the lowest of all registered nodes. Brokers alone can tell of themselves; nothing where nobody tells."""
+    """Return the lowest maximum of the registered nodes for each feature, the limit of an upgrade; empty if it cannot be read.
+
+    Through brokers it covers only the brokers that run, and a remark says so.
+    """
     from metashell.metadata.checks.rules.metadata import lowest_maxima, registered_nodes
 
     try:
@@ -136,7 +139,7 @@ def _lowest_maxima(work: Work) -> Mapping[str, LowestMaximum]:
 
 
 def level_name(feature: str, level: int) -> str | None:
-    """The release of a level of metadata.version; None for other features, and where none is finalized."""
+    """Return the release of a level of metadata.version; None for other features, and if none is finalized."""
     return metadata_version_name(level) if feature == METADATA_VERSION and level > 0 else None
 
 
@@ -161,7 +164,7 @@ def _disable(work: Work) -> None:
 
 
 def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
-    """The levels of the command line; of a release those that go in the direction of the command. Errors: UsageError."""
+    """Return the levels that the command line names; of a release only those that the command raises or lowers. Errors: UsageError."""
     from metashell.disk.bootstrap import parse_feature_levels, release_level
 
     values = work.values
@@ -183,7 +186,7 @@ def _asked(work: Work, *, is_upgrade: bool) -> dict[str, int]:
 
 
 def _with_level(word: str) -> str:
-    """`metadata.version=4.4` by its level."""
+    """Replace the release in a word like `metadata.version=4.4` by its level; other words are unchanged."""
     from metashell.disk.bootstrap import release_level
 
     name, equals, text = word.partition("=")
@@ -192,7 +195,7 @@ def _with_level(word: str) -> str:
 
 
 def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
-    """What a release's levels change, of the features that the cluster supports."""
+    """Return the levels of a release that differ in the direction of the command, of features that the cluster supports."""
     from metashell.cli.admin.cluster import describe_features
     from metashell.codec.releases import FEATURES
     from metashell.disk.bootstrap import default_level
@@ -210,7 +213,7 @@ def _of_release(work: Work, level: int, *, is_upgrade: bool) -> dict[str, int]:
 
 
 KRAFT_UPGRADE = "4.1"
-"""The first release that makes a static quorum a dynamic one. Older ones take the level, and stay as they are."""
+"""The first release that can make a static quorum dynamic. Older ones accept the level, but their quorum stays static."""
 
 
 def _may_raise_kraft_version(supported: Iterable[Feature]) -> bool:
@@ -239,7 +242,7 @@ def _update(work: Work, change: Change, levels: Mapping[str, int]) -> None:
     )
     work.confirm(*warnings, question=f"Change {changed}?")
     would = "would be " if work.is_dry else ""
-    # Before 4.0 each feature is changed for itself: what is refused must not leave the others changed.
+    # Before 4.0 each feature is changed separately. Validating first keeps a refused feature from leaving the others changed.
     results = update_features(work.admin, levels, change, dry_run=True)
     if not work.is_dry and not any(results.values()):
         with work.looking_after(lambda: _levels_now(work, levels)):

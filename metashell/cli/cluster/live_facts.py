@@ -1,7 +1,7 @@
 """Facts of a live cluster for the checks, from its controllers or brokers, and advice on a refused change.
 
-An error code says only which thing a refusal is about. Why, and what helps, is what the checks find in the metadata about that thing;
-without a finding there is no advice."""
+An error code names only the subject of a refusal. The reason and the remedy are what the checks find in the metadata about that subject.
+Without a finding there is no advice."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ if TYPE_CHECKING:
 
 
 LAG_MS: Final = 10_000
-"""How long a replica of the metadata may lag."""
+"""The longest lag of a replica of the metadata log that is not reported, in ms."""
 LEADER_S: Final = 2.0
-"""So long an attempt to attach waits for a leader before each controller is asked for itself."""
+"""The time that an attempt to attach waits for a leader, before each controller is asked by itself."""
 LOOK_S: Final = 0.6
-"""Between two looks at a quorum that may just elect a leader, or of which a voter may have gone: one that runs fetches twice a second."""
+"""The pause between two looks at a quorum that may be in an election or have lost a voter: a running voter fetches twice a second."""
 
 _BATCH_MAX: Final = 256 << 10
 _LOG_MAX: Final = 32 << 20
-"""Bytes of a batch, and of all batches, that are searched for rare records."""
+"""The largest size in bytes of one batch, and of all batches, that are searched for rare records."""
 
 
 def named_target(named: SimpleNamespace) -> Target:
-    """What options name that already went through `cluster_of`. Errors: UsageError."""
+    """Return the target that options from `cluster_of` name; controllers take precedence over brokers. Errors: UsageError."""
     given = {"max_decompressed": MAX_DECOMPRESSED, **vars(named)}
     return target_of(SimpleNamespace(**given | ({"bootstrap_server": None} if named.bootstrap_controller else {})))
 
 
 def ask_quorum(named: SimpleNamespace, lag_after_ms: int = LAG_MS, *, looks_twice: bool = True) -> QuorumAnswers:
-    """What the quorum says: controllers each for itself, brokers what they are told. Within 5 s. Errors: UsageError.
+    """Return the quorum as each controller reports it, or as brokers do, within 5 s. Errors: UsageError.
 
-    Where something is amiss it looks twice, unless the caller has waited already.
+    If something looks wrong, it looks twice, unless `looks_twice` is False because the caller has already waited.
     """
     if named.bootstrap_controller:
         return _ask_controllers(named_target(named), lag_after_ms, looks_twice=looks_twice)
@@ -81,7 +81,7 @@ def _ask_controllers(target: Target, lag_after_ms: int, *, looks_twice: bool = T
 
 
 class LeaderlessError(MetashellError):
-    """Nobody leads, or nobody can be asked; `answers` are what the controllers said instead."""
+    """No controller leads, or none can be reached; `answers` has the answers of the controllers."""
 
     def __init__(self, message: str, answers: QuorumAnswers) -> None:
         super().__init__(message)
@@ -89,9 +89,9 @@ class LeaderlessError(MetashellError):
 
 
 def attach_observer(target: Target, seen: Callable[[list[RecordBatch]], None] | None = None) -> LiveSource:
-    """An observer of a quorum; where nobody leads, that is found out within 5 s. `seen` is as in `attach`.
+    """Attach an observer to a quorum and return it; if no controller leads, fail within 5 s. `seen` is as in `attach`.
 
-    Errors: LeaderlessError with what the checks find of the quorum; AttachError.
+    Errors: LeaderlessError with the findings of the checks about the quorum; MetashellError for another cluster; AttachError.
     """
 
     from metashell.quorum.observer.attach import attach
@@ -113,9 +113,9 @@ def attach_observer(target: Target, seen: Callable[[list[RecordBatch]], None] | 
 
 
 class SeenLog:
-    """The batches of a live log in which rare records may lie, for `attach`: without those of thousands of partitions.
+    """The batches of a live log that may hold rare records, collected for `attach`; without large ones, as of thousands of partitions.
 
-    A log that is too large to be walked within a second has no events: then nobody says since when something is so.
+    A log that is too large to be searched within a second gives no events: findings then do not say since when they hold.
     """
 
     def __init__(self) -> None:
@@ -135,9 +135,9 @@ class SeenLog:
 
 
 def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
-    """All that controllers (-C) and brokers (-b) tell: the quorum, the image, what brokers say of their disks.
+    """Return all facts that controllers (-C) and brokers (-b) report: the quorum, the image, and the log directories of brokers.
 
-    Errors: UsageError; MetashellError where brokers were named and none answers.
+    Errors: UsageError; MetashellError if brokers were named and none answers.
     """
 
     from metashell.cli.cluster.broker_facts import of_brokers
@@ -152,7 +152,7 @@ def gather_live(values: SimpleNamespace, lag_after_ms: int = LAG_MS) -> Facts:
     if told is None:
         return facts
     if facts.health is None:
-        # Who leads nothing still answers what brokers know.
+        # Without a leader there is no image from the controllers: use the one from the brokers.
         facts = replace(facts, health=told.health, told=told.told)
     return replace(facts, brokers=told.brokers, holes=tuple(dict.fromkeys((*facts.holes, *told.holes))))
 
@@ -175,7 +175,7 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
     seen = SeenLog()
     try:
         limit_s = target.timeout_s if quorum.leader_id is not None else min(target.timeout_s, LEADER_S)
-        # The metadata is that of the cluster whose quorum was told of.
+        # Read the metadata of the cluster whose quorum was reported, not of an address that belongs to another cluster.
         others = {one.address for one in quorum.probes if one.outcome == "wrong_cluster"}
         ours = tuple(address for address in target.controllers if str(address) not in others)
         with attach(replace(target, controllers=ours, timeout_s=limit_s), seen=seen.take) as source, open_admin(named) as admin:
@@ -188,7 +188,7 @@ def _of_controllers(named: SimpleNamespace, lag_after_ms: int) -> Facts:
 
 
 def static_min_isr(admin: Admin) -> int:
-    """min.insync.replicas as a broker has it, or the active controller, which stands for the brokers; 1 where nobody says."""
+    """Return the min.insync.replicas of a broker's configuration, or through controllers of the active one's; 1 if it cannot be read."""
     from metashell.cli.admin.configs import Resource, describe_configs
 
     try:
@@ -202,23 +202,23 @@ def static_min_isr(admin: Admin) -> int:
 
 
 def judge_quorum(answers: QuorumAnswers) -> Verdict:
-    """What the checks that need nothing else say of a quorum."""
+    """Return the verdict of the checks that need only the quorum."""
     return judge(Facts(quorum=answers), [one.id for one in all_checks() if one.needs == (QUORUM,)])
 
 
 _WRONG_KIND: Final = frozenset({"controller", "broker", "tls", "plain", "wrong_cluster"})
-"""Outcomes of a probe that come of what was typed."""
+"""The outcomes of a probe that are caused by a wrong address or option."""
 
 
 def quorum_troubles(answers: QuorumAnswers) -> str:
-    """What is wrong with a quorum, in one line; empty where the checks find nothing. Beside a wrong kind of address is what to give."""
+    """Return the findings about a quorum in one line, with what to do about a wrong kind of address; empty if there are none."""
     told = finding_lines(judge_quorum(answers))
     kinds = dict.fromkeys(one.outcome for one in answers.probes if one.outcome in _WRONG_KIND) if told else {}
     return "; ".join([*told, *(STEPS[kind] for kind in kinds)])
 
 
 def troubles_of_cluster(named: SimpleNamespace) -> str:
-    """Why nobody answered who has been waited for, in one line; empty where somebody does now."""
+    """Return in one line why no node of the cluster answered; empty if one answers now."""
     if not named.bootstrap_controller:
         return troubles_of_brokers(named)
     answers = ask_quorum(named, looks_twice=False)
@@ -226,7 +226,7 @@ def troubles_of_cluster(named: SimpleNamespace) -> str:
 
 
 def troubles_of_brokers(named: SimpleNamespace) -> str:
-    """What is at the addresses of brokers, in one line, with what to do; empty where a broker answers at one of them."""
+    """Return in one line what is at each address of brokers, and what to do; empty if a broker answers at one of them."""
     from metashell.quorum.observer.probes import probe_brokers
 
     probes = probe_brokers(named_target(named))
@@ -238,9 +238,9 @@ def troubles_of_brokers(named: SimpleNamespace) -> str:
 
 
 def finding_lines(verdict: Verdict) -> list[str]:
-    """Each bad finding as a line, causes first."""
+    """Return a line for each bad finding, consequences before their causes."""
     found = []
-    # What it comes to is said before the cause: a line may be cut off.
+    # A consequence comes before its cause, because a long line may be cut off.
     for finding, _ in sorted(in_order(verdict), key=lambda told: not told[1]):
         if finding in verdict.bad:
             things = "; ".join(f"{one.name} ({one.cause})" if one.cause else one.name for one in finding.first(5))
@@ -252,18 +252,18 @@ _FEATURE: Final = frozenset({codes.INVALID_UPDATE_VERSION, codes.FEATURE_UPDATE_
 _BROKERS: Final = frozenset({codes.INVALID_REPLICATION_FACTOR})
 _PARTITION: Final = frozenset({codes.PREFERRED_LEADER_NOT_AVAILABLE, codes.ELIGIBLE_LEADERS_NOT_AVAILABLE})
 _QUORUM: Final = frozenset({codes.NOT_CONTROLLER, codes.NOT_LEADER_OR_FOLLOWER, codes.REQUEST_TIMED_OUT})
-"""What a refusal is about. All other codes are about what was typed, or say themselves what they mean."""
+"""The codes of refusals that the checks can explain, by subject. Other codes are about the request itself, or need no advice."""
 _MIGRATION: Final = "migration"
-"""The subject of checks that say why a controller that leads takes no changes."""
+"""The subject of the checks that explain why an active controller accepts no changes."""
 _ON_FEATURES: Final = frozenset({"stale_controller", "holds_upgrade", "unsupported_feature"})
-"""The checks of what the registered nodes support."""
+"""The checks about the features that registered nodes support."""
 SHOWN: Final = 5
 _SEARCHED: Final = 100_000
-"""Things of one finding that are compared with what was refused."""
+"""The number of things of one finding that are compared with the subject of a refusal."""
 
 
 class Advice(NamedTuple):
-    """One thing that a check found about what was refused: `words` are the finding, `steps` what to do, most often a command."""
+    """A finding about the subject of a refusal: `words` describes it, `steps` says what to do, most often a command."""
 
     id: str
     words: str
@@ -271,7 +271,7 @@ class Advice(NamedTuple):
 
 
 class Adviser:
-    """Asks the rulebook about refusals; the facts are gathered once. `image` gives the metadata, `named` the cluster's addresses."""
+    """Advice on refusals, from checks on facts that are gathered once. `image` returns the metadata, `named` the cluster's addresses."""
 
     def __init__(self, image: Callable[[], MetadataImage], named: Callable[[], SimpleNamespace]) -> None:
         self._image = image
@@ -279,9 +279,9 @@ class Adviser:
         self._judged: dict[bool, tuple[Facts, Verdict]] = {}
 
     def advice_on(self, error: AdminError, *, has_image: bool) -> list[Advice]:
-        """What the checks find about what was refused; nothing where the facts cannot be had.
+        """Return the findings about the subject of a refusal; empty if the facts cannot be read.
 
-        `has_image`: the metadata is at hand; for a refused feature level it is worth an attempt to reach the controllers through brokers.
+        `has_image`: the metadata is at hand. For a refused feature level it is read even if not, from the controllers or through brokers.
         """
         of_quorum = error.code in _QUORUM
         if not (of_quorum or error.code in _FEATURE or (has_image and error.code in _BROKERS | _PARTITION)):
@@ -302,7 +302,7 @@ class Adviser:
 
 
 def advice_on(error: AdminError, facts: Facts, verdict: Verdict) -> list[Advice]:
-    """What a verdict on the facts says about what was refused, the worst first."""
+    """Return the findings of a verdict about the subject of a refusal, the worst first."""
     found = []
     for finding in verdict.findings:
         about = (one for one in islice(finding, _SEARCHED) if _is_about(error, facts, finding.check, one))
@@ -316,11 +316,11 @@ def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool
     if error.code in _QUORUM:
         return check.severity == BAD and (check.needs == (QUORUM,) or check.subject == _MIGRATION)
     if error.code in _FEATURE:
-        # Other refusals are about the level itself. A controller that is gone names all that it supports, and behind that what it refuses.
+        # Other refusals are about the level itself. The finding on a stale controller lists all its features, then those that it refuses.
         is_about_nodes = error.thing in error.words and ("only supports" in error.words or "does not support" in error.words)
         return is_about_nodes and check.id in _ON_FEATURES and error.thing in f"{one.name} {one.cause}".rpartition("refused: ")[2]
     if error.code in _BROKERS:
-        # Where the factor is above what is registered, it is the factor that is wrong.
+        # Without "fenced" in the message, the factor exceeds the number of registered brokers: then no check explains it.
         return check.id in ("fenced", "shutting_down") and "fenced" in error.words
     if error.code not in _PARTITION:
         return False
@@ -330,7 +330,7 @@ def _is_about(error: AdminError, facts: Facts, check: Check, one: Found) -> bool
 
 
 def advice_lines(advice: Iterable[Advice]) -> Iterator[str]:
-    """The advice as lines, each step after what it is for."""
+    """Yield the findings as lines, then each distinct step once."""
     steps: dict[str, None] = {}
     for one in advice:
         yield one.words
@@ -339,7 +339,7 @@ def advice_lines(advice: Iterable[Advice]) -> Iterator[str]:
 
 
 def with_remark(error: MetashellError) -> str:
-    """Kafka's code and words, and what else is known of the answer; between two sentences is a full stop."""
+    """Return the text of an error with its remark, separated by a full stop."""
     text, remark = str(error), getattr(error, "remark", "")
     if not remark:
         return text
@@ -347,5 +347,5 @@ def with_remark(error: MetashellError) -> str:
 
 
 def is_refusal(error: MetashellError) -> bool:
-    """Whether the cluster does not take who asks: a password or certificate, or the right that is missing."""
+    """Return whether the cluster refuses the user: the credentials, or for a missing right."""
     return getattr(error, "authentication", False) or getattr(error, "credential", False) or getattr(error, "code", None) in REFUSALS

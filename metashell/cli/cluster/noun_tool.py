@@ -1,14 +1,14 @@
-"""What the administration commands of our own voice share: the cluster that is asked, questions, forms of the answer, waiting, errors.
+"""The common frame of the administration commands: the cluster, confirmation, output formats, waiting, and errors.
 
-A command is a function of one `Work`. It takes its values from `work.values` and asks `work.admin`; what it finds or has done goes to
-`work.rows`, `work.one` and `work.tell`, each refusal to `work.failed`, so that forms and statuses are the same everywhere:
+A command is a function of one `Work`. It reads its options from `work.values` and sends requests through `work.admin`. It reports results
+with `work.rows`, `work.one` and `work.tell`, and errors with `work.failed`, so that output and statuses are the same everywhere:
 
-- Several things in one command: each is told, the others are done although one fails, and then the status is 1.
-- In text, what was done is a line on stdout, what failed one on stderr, with what the rulebook finds about it. In the other forms both are
-  objects on stdout too: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
-- What could not be seen (`work.miss`) is told, the status is 1, counts are at least what was seen, and JSON says `complete: false`.
-- What can lose data or availability goes through `work.confirm` first, which nothing passes that was not seen.
-- A command that ends early (an error, Ctrl-C) prints what it had gathered.
+- A command on several things reports each of them. If one fails, the others are still done, and the status is 1.
+- In text, a success is a line on stdout, and an error a line on stderr with what the checks find about it. In the other formats both are
+  also objects on stdout: a failed one has `result: failed`, `error`, `message`, `advice` and `findings`.
+- If a part could not be read (`work.miss`), it is reported, the status is 1, counts are lower bounds, and JSON has `complete: false`.
+- A change that can lose data or availability goes through `work.confirm` first, which stops it if a part could not be read.
+- A command that ends early (an error, Ctrl-C) prints the results that it has gathered.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _CLEAR_SCREEN = "\x1b[H\x1b[J"
 
 
 class NounTool(Tool):
-    """`metashell NOUN`. `commands` are its functions by the names of its commands; a noun without commands has one named ``."""
+    """The tool `metashell NOUN`. `commands` has a function for each command name; a noun without commands has one with the empty name."""
 
     def __init__(self, noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> None:
         super().__init__(f"metashell {noun}", self._run_words)
@@ -67,7 +67,7 @@ class NounTool(Tool):
         self._commands = commands
 
     def declared(self) -> CommandSpec:
-        """Its command line, under the name that people call it by."""
+        """Return the declaration of the command line, under the full name `metashell NOUN`."""
         return self._spec._replace(name=self.name)
 
     def _run_words(self, words: list[str]) -> int:
@@ -77,18 +77,18 @@ class NounTool(Tool):
         return run_sub_command(declared, words, self.perform)
 
     def perform(self, command: CommandSpec, words: Sequence[str], called: str = "") -> int:
-        """Do a command, whose name ends in its word. `called`: so by the shell, which asks about every change. Errors: MetashellError."""
+        """Run a command and return its status. `called` is its name in the shell, which confirms every change. Errors: MetashellError."""
         act = self._commands[command.name.rpartition(" ")[2]]
         return run_command(command._replace(name=called or command.name), words, act, asks_always=bool(called))
 
 
 def noun_tool(noun: str, spec: CommandSpec, commands: Mapping[str, Callable[[Work], None]]) -> NounTool:
-    """`metashell NOUN`, with the commands that its command line declares."""
+    """Return the tool `metashell NOUN` with the functions of the commands that its command line declares."""
     return NounTool(noun, spec, commands)
 
 
 def run_command(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None], *, asks_always: bool = False) -> int:
-    """Parse the words of a command and do it; its status."""
+    """Parse the words of a command, run it, and return its status."""
     values = parsed(command, with_source(command, words, chosen_settings))
     if values is None:
         return STATUS_OK
@@ -97,7 +97,7 @@ def run_command(command: CommandSpec, words: Sequence[str], act: Callable[[Work]
 
 
 class Work:
-    """One run of a command. `values` are those of its command line; `asks_always`: a person is asked also where nothing can be lost."""
+    """One run of a command. `values` has its parsed options; `asks_always`: ask for confirmation even if nothing can be lost."""
 
     def __init__(self, name: str, values: SimpleNamespace, *, asks_always: bool = False) -> None:
         self.name = name
@@ -115,13 +115,13 @@ class Work:
         self._is_single = self._is_written = False
         self._noted: set[str] = set()
         self.holes: list[str] = []
-        """What could not be seen of what was asked for, and why: counts are then at least what was seen."""
+        """The parts of the answer that could not be read, with the reasons; if there are any, counts are lower bounds."""
         self._told: list[str] = []
         self._is_mute = False
         self._shows_progress = False
 
     def run(self, act: Callable[[Work], None]) -> int:
-        """Do it, and print the rest of the answer; its status. Errors: MetashellError, for which nothing was to be told."""
+        """Run the command, print the rest of the answer, and return the status. Errors: MetashellError, except AdminError."""
         from metashell.cli.admin.protocol import AdminError
 
         is_whole = False
@@ -157,7 +157,7 @@ class Work:
 
     @property
     def admin(self) -> Admin:
-        """The cluster that the command line or the environment names. Errors: UsageError, also for metadata on disk in its place."""
+        """The client of the cluster that the options or the environment name. Errors: UsageError, also if metadata on disk is named."""
         if self.stored is not None:
             raise UsageError(f"{self.stored} is metadata on disk: this needs a live cluster (-b or -C)", self.stored)
         if self._opened is None:
@@ -173,24 +173,24 @@ class Work:
 
     @property
     def stored(self) -> str | None:
-        """The path of metadata on disk that was named in place of a cluster."""
+        """The path of metadata on disk that was named in place of a cluster, None for a live cluster."""
         return getattr(self.values, "snapshot", None)
 
     @property
     def asks_controllers(self) -> bool:
-        """Whether the metadata log answers: the cluster was named by its controllers, or by metadata on disk. Errors: UsageError."""
+        """Whether the metadata log is the source: controllers, or metadata on disk, were named. Errors: UsageError."""
         return self.stored is not None or bool(cluster_of(self.values).bootstrap_controller)
 
     @property
     def place(self) -> str:
-        """The addresses that were given, for questions: which cluster is about to be changed; or the path."""
+        """The given addresses or path: a confirmation shows which cluster is about to be changed."""
         if self.stored is not None:
             return self.stored
         named = cluster_of(self.values)
         return str(named.bootstrap_controller or named.bootstrap_server)
 
     def image(self) -> MetadataImage:
-        """The newest committed metadata, read from the quorum by an observer that stays attached, or what lies on disk.
+        """Return the newest committed metadata, read by an observer that stays attached to the quorum, or the metadata on disk.
 
         Errors: MetashellError.
         """
@@ -216,7 +216,7 @@ class Work:
         return image
 
     def note_newer(self, levels: Mapping[str, int]) -> list[dict[str, object]]:
-        """Say which finalized levels are newer than what is known here; gives them as objects."""
+        """Note the finalized levels that are newer than this release knows, and return them as objects."""
         from metashell.metadata.image.image import newer_levels, newer_line, newer_values
 
         found = newer_levels(levels)
@@ -227,7 +227,7 @@ class Work:
     # ---- the answer
 
     def rows(self, objects: Iterable[Mapping[str, object]], columns: Sequence[str] = (), *, none: str = "") -> None:
-        """A list of things, with `type` in each; in text a table. `none` is told to a person when there are none."""
+        """Report a list of objects, each with its `type`; in text as a table. For an empty list, text and table show `none` instead."""
         found = list(objects)
         if not found and none and self.form in ("text", "table"):
             self.note(f"{none}, as far as can be seen" if self.holes else none)
@@ -239,7 +239,7 @@ class Work:
             self._gather(found)
 
     def one(self, found: Mapping[str, object], lines: Iterable[str]) -> None:
-        """One thing: in text these lines, in JSON one object, which says whether all of it could be seen."""
+        """Report one thing: in text these lines, in JSON one object with `complete` and `missing`."""
         if self.form == "text":
             for line in lines:
                 self.display.line(line)
@@ -248,7 +248,7 @@ class Work:
         self._gather([{**found, **({} if "complete" in found else self._view())}])
 
     def tell(self, text: str, **fields: object) -> None:
-        """What was done, or would be with --dry-run: in text a line, at once; else an object of the fields."""
+        """Report a change that was made, or with --dry-run would be: in text a line, at once; in other formats an object of the fields."""
         self._end_progress()
         if self._is_mute:
             self.note(text)
@@ -261,12 +261,12 @@ class Work:
                 self._told.append(text)
                 self._gather([fields])
         except OSError as error:
-            # What the command was asked to change, it changes all the same.
+            # The command goes on without its output: the remaining changes are still made.
             if self._lose_output(error):
                 self.note(text)
 
     def _lose_output(self, error: OSError) -> bool:
-        """Go on without standard output; whether what was done goes to stderr: a reader that left wants none of it."""
+        """Go on without standard output. Return whether results go to stderr instead: not if the reader of a pipe has left."""
         drop_output()
         self._status = STATUS_FAILED
         is_closed = isinstance(error, BrokenPipeError) or error.errno == EBADF
@@ -275,7 +275,7 @@ class Work:
         return self._is_mute
 
     def failed(self, error: MetashellError, **fields: object) -> None:
-        """One thing that was refused or could not be done: a line on stderr, and the status is 1."""
+        """Report an error of one thing as a line on stderr, and with `fields` as an object; the status becomes 1."""
         from metashell.cli.admin.protocol import AdminError
         from metashell.cli.cluster.live_facts import Adviser, advice_lines, with_remark
 
@@ -296,24 +296,24 @@ class Work:
             self._gather([{**fields, "result": "failed", **reason, "findings": [one._asdict() for one in advice]}])
 
     def note(self, text: str) -> None:
-        """A remark beside the answer, on stderr."""
+        """Print a remark on stderr."""
         self._end_progress()
         complain(self.name, text)
 
     def note_once(self, text: str) -> None:
-        """The same, once in a command."""
+        """Print a remark on stderr, unless this run has printed the same one before."""
         if text not in self._noted:
             self._noted.add(text)
             self.note(text)
 
     def fail(self, text: str = "") -> None:
-        """The status is 1: something that was asked about is not as it should be, which a remark or the answer itself says."""
+        """Set the status to 1, and print a remark if the answer itself does not show the reason."""
         self._status = STATUS_FAILED
         if text:
             self.note(text)
 
     def miss(self, *holes: str) -> None:
-        """What could not be seen, and why: it is told, the status is 1, and no gate before a change passes without --force."""
+        """Report parts that could not be read, with the reasons: the status becomes 1, and a change needs --force."""
         for hole in holes:
             if hole not in self.holes:
                 self.holes.append(hole)
@@ -321,7 +321,7 @@ class Work:
                 self.fail()
 
     def at_least(self, count: int) -> int | str:
-        """A count of what may be more than could be seen: for people `>=3`."""
+        """Return a count that may be too low, because parts could not be read; text and table then show it as `>=3`."""
         return f">={count}" if self.holes and self.form in ("text", "table") else count
 
     def _view(self) -> dict[str, object]:
@@ -352,18 +352,18 @@ class Work:
             is_single = self._is_single and len(objects) == 1
             write_objects(self.display, self.form, objects, columns=self._columns, constant=("type",), single=is_single)
 
-    # ---- questions
+    # ---- confirmation
 
     @property
     def is_dry(self) -> bool:
-        """Whether nothing may be changed."""
+        """Whether this is a dry run, which changes nothing."""
         return bool(getattr(self.values, "dry_run", False))
 
     def confirm(self, *warnings: str, question: str) -> None:
-        """Say what can be lost, and go on only when a person agrees, or with --yes; a dry run shows the warnings alone.
+        """Print what can be lost, and return only if a person agrees, or with --yes; a dry run only prints the warnings.
 
-        Without a warning only who wants to be asked always is asked. What could not be seen stops it, except with --force.
-        Errors: UsageError where nobody can be asked; MetashellError for a no.
+        Without warnings it asks only if `asks_always` is set. Parts that could not be read stop the change, except with --force.
+        Errors: UsageError if there is no terminal to ask on; MetashellError if the person does not agree, or if parts could not be read.
         """
         if self.holes and not self.is_dry:
             if not getattr(self.values, "force", False):
@@ -377,12 +377,12 @@ class Work:
             raise UsageError("nothing was changed: add --yes to go on (there is no terminal on which to ask)", "--yes")
         if not confirm(question, self.place):
             raise MetashellError("nothing was changed")
-        # A person may have taken so long that the other side has closed the connection, which nobody has noticed here.
+        # The answer may have taken so long that the cluster has closed the connection, which is not noticed here.
         self._close_admin()
 
     @contextmanager
     def looking_after(self, look: Callable[[], str]) -> Iterator[None]:
-        """Around a change: where nobody knows whether it was made, the error says what is there now."""
+        """Wrap a change: if it is not known whether it was made, the error also reports the state that `look` finds."""
         from metashell.cli.admin.protocol import UncertainError
 
         try:
@@ -394,10 +394,10 @@ class Work:
                 found = f"looking failed: {second}"
             raise UncertainError(f"{error}. Now {found}") from None
 
-    # ---- what takes long
+    # ---- progress and waiting
 
     def progress(self, text: str) -> None:
-        """Show how far it is, on a terminal only, in one line that the next replaces."""
+        """Show the progress on a terminal, in one line that the next call replaces."""
         if sys.stderr.isatty():
             self._shows_progress = True
             sys.stderr.write(f"{CLEAR_LINE}{terminal_line(text)}")
@@ -410,7 +410,7 @@ class Work:
             sys.stderr.flush()
 
     def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
-        """Return once `look` gives None; until then its text says what is left. Errors: MetashellError after `limit_s`."""
+        """Call `look` until it returns None; its text says what is left to wait for. Errors: MetashellError after `limit_s` seconds."""
         ends_at, pause = time.monotonic() + limit_s, POLL_S
         while (left := look()) is not None:
             if time.monotonic() > ends_at:
@@ -421,10 +421,10 @@ class Work:
         self._end_progress()
 
     def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
-        """Call `show`, which adds to the answer: once, or with --watch until it returns False. Each answer is printed by itself.
+        """Call `show`, which adds to the answer, once, or with --watch every `every_s` seconds until it returns False.
 
-        On a terminal the next one replaces it. While the cluster cannot be asked, that is told and it goes on; where it is the credential
-        that is refused, each time later, and not for ever. Ctrl-C ends it with 130.
+        Each answer is printed by itself; on a terminal it replaces the one before. An error of the cluster is reported, and the watch goes
+        on. If the cluster refuses the user, the pauses grow, and after a few refusals the error is raised. Ctrl-C ends it with status 130.
         """
         from metashell.cli.cluster.live_facts import is_refusal
 
@@ -454,7 +454,7 @@ class Work:
 
 
 def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
-    """Why nobody answers, as it is found out at each address; the error itself where somebody does."""
+    """Return an error that says what is at each address that did not answer; the error itself if one answers now."""
     from metashell.cli.cluster.live_facts import troubles_of_cluster
 
     text = troubles_of_cluster(named)
@@ -462,5 +462,5 @@ def _explained(error: ConnectError, named: SimpleNamespace) -> MetashellError:
 
 
 def _for_people(value: object) -> object:
-    """A list as one word, as Kafka's tools have it: `1,2,3`."""
+    """Return a value for a table: a list as one word, as in Kafka's tools (`1,2,3`), None for an empty one."""
     return (",".join(map(str, value)) or None) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""metashell reassign: plans which brokers get which replicas, and cancels moves. `reassign_apply` carries plans out."""
+"""The commands of `metashell reassign` that plan the placement of replicas and cancel moves. `reassign_apply` carries out plans."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ REASSIGN = noun(
 
 
 def cancel_moves(work: Work) -> None:
-    """Stop moves."""
+    """Cancel the moves of a plan, of named partitions, or all. Errors: UsageError; MetashellError."""
     from metashell.cli.admin.reassign import CHUNK, alter_reassignments
     from metashell.cli.cluster.reassign_state import clear_throttle, how_to_clear
     from metashell.common.forms import counted
@@ -188,7 +188,7 @@ def cancel_moves(work: Work) -> None:
 
 
 def _places(words: Sequence[str]) -> list[Place]:
-    """The partitions that are named one by one, none where a plan is. Errors: UsageError."""
+    """Return the partitions that the words name; empty if the only word is a plan. Errors: UsageError."""
     import os
 
     from metashell.cli.cluster.elect import parse_partitions
@@ -203,7 +203,7 @@ def _places(words: Sequence[str]) -> list[Place]:
 
 
 def _moves_of(work: Work, places: Sequence[Place]) -> tuple[Plan | None, list[Place]]:
-    """The moves that are to be cancelled: those that are named, those of the plan whose goal is the plan's, or all."""
+    """Return the plan, if one is named, and the moves to cancel: the named ones, those with the plan's goal, or all."""
     from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.reassign import list_reassignments
     from metashell.codec.error_codes import NO_REASSIGNMENT_IN_PROGRESS
@@ -225,7 +225,7 @@ def _moves_of(work: Work, places: Sequence[Place]) -> tuple[Plan | None, list[Pl
 
 
 def _tell_throttled(work: Work, moves: Sequence[Place]) -> None:
-    """Say which of the partitions are still in lists of throttled replicas."""
+    """Note which of the partitions are still in lists of throttled replicas."""
     from metashell.cli.admin.configs import Resource
     from metashell.cli.admin.reassign import FOLLOWERS, LEADERS
     from metashell.cli.cluster.reassign_state import throttle_settings
@@ -346,7 +346,7 @@ def _assignment(topic: str, partition: int, replicas: tuple[int, ...], before: t
 
 
 def _write_out(work: Work, planned: Sequence[Assignment]) -> bool:
-    """Write the plan where --out says; whether that was standard output, where nothing else goes then. Errors: OSError, PathError."""
+    """Write the plan to --out. Return whether that is standard output, which then gets nothing else. Errors: OSError, PathError."""
     from metashell.cli.cluster.reassign_state import STDIN
     from metashell.disk.outputs import open_output
     from metashell.rehearse.placement import write_plan

@@ -1,4 +1,4 @@
-"""metashell reassign apply and status: carries out a plan, and shows its progress."""
+"""The commands `metashell reassign apply` and `status`, which carry out a plan and show its progress."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 20
 GRACE_S: Final = 5.0
-"""So long a move may be asked for and not be seen yet: what is read follows the controller with a delay."""
+"""The longest time that a requested move may be missing from what is read, which lags behind the controller."""
 STATUS_COLUMNS = ("topic", "partition", "stage", "replicas", "target", "adding", "waits_for", "why")
 MOVING_COLUMNS = ("topic", "partition", "target", "replicas", "adding", "removing", "waits_for")
 
 
 def apply_plan(work: Work) -> None:
-    """Begin what is not begun."""
+    """Start the moves of a plan that are not under way yet. Errors: UsageError; MetashellError."""
     from metashell.cli.cluster.reassign_state import how_to_clear, read_plan_file, set_throttle
     from metashell.common.forms import counted
     from metashell.rehearse.placement.plan_file import Stage
@@ -65,7 +65,7 @@ def _of(plan: Plan, standings: Iterable[MoveProgress]) -> str:
 
 
 def _check_brokers(work: Work, standings: Sequence[MoveProgress]) -> None:
-    """Errors: MetashellError for brokers that are not there, or where a move would never end."""
+    """Raise MetashellError if a move names a broker that is not registered, or one on which it would never end."""
     from metashell.cli.cluster.reassign_state import read_brokers_and_disks
     from metashell.rehearse.placement.plan_file import Stage
 
@@ -85,7 +85,7 @@ def _check_brokers(work: Work, standings: Sequence[MoveProgress]) -> None:
 
 
 def _is_as_assumed(work: Work, standings: Sequence[MoveProgress]) -> bool:
-    """Tell what was changed since the plan was made; whether to go on."""
+    """Report the partitions that have changed since the plan was made; return whether to go on."""
     from metashell.common.forms import counted
     from metashell.rehearse.placement.plan_file import Stage
 
@@ -112,7 +112,7 @@ def _fields(one: MoveProgress) -> dict[str, object]:
 
 
 def _rehearse(work: Work, waiting: Sequence[MoveProgress]) -> None:
-    """Let the moves happen on a copy of the metadata."""
+    """Rehearse the moves on a copy of the metadata, and report their results."""
     from metashell.cli.admin.protocol import AdminError
     from metashell.cli.cluster.cluster_view import rehearse_steps
     from metashell.rehearse.steps import Move, Reassign
@@ -144,7 +144,7 @@ def _confirm(work: Work, waiting: Sequence[MoveProgress]) -> None:
 
 
 class _Run:
-    """Moves of a plan: which are begun, which are over, and what a person who stops it has to know."""
+    """A run of a plan's moves: it starts them, waits for their end, and if it is stopped reports where it is."""
 
     def __init__(
         self, work: Work, plan: Plan, waiting: Sequence[MoveProgress], moving: Sequence[MoveProgress], throttle: Throttle | None
@@ -161,7 +161,7 @@ class _Run:
         self._ends_at = None if work.values.wait is None else time.monotonic() + int(work.values.wait)
 
     def run(self) -> None:
-        """Errors: MetashellError; what was done until then is told."""
+        """Run the moves. Errors: MetashellError, after a report of what was done until then."""
         try:
             self._run()
         except (KeyboardInterrupt, MetashellError):
@@ -187,7 +187,7 @@ class _Run:
             self._work.note(f"the throttle stays until {how_to_clear(self._work)}")
 
     def _still_waiting(self, chunk: Sequence[MoveProgress]) -> list[MoveProgress]:
-        """Those of a chunk that nobody has touched since, be it while a person was asked: the protocol replaces moves without a word."""
+        """Return the moves of a chunk that are still to be started: a new move would silently replace one that began meanwhile."""
         from metashell.rehearse.placement.plan_file import Stage
 
         found = []
@@ -219,7 +219,7 @@ class _Run:
             self._work.tell(f"{one.wanted.place}: {_ways(one)}", **_fields(one), result="begun")
 
     def _wait(self, left: int) -> None:
-        """Return once no more than so many moves are under way. Errors: MetashellError after --wait."""
+        """Wait until at most `left` moves are under way. Errors: MetashellError after --wait."""
         from metashell.cli.cluster.noun_tool import POLL_MAX_S
 
         while True:
@@ -232,7 +232,7 @@ class _Run:
             time.sleep(min(POLL_MAX_S, 0.1 + len(self._moving) / 1000))
 
     def _count(self) -> None:
-        """Take out of those that are moving what is over."""
+        """Drop the moves that have ended from those under way; count those that are done, and report the others."""
         from metashell.rehearse.placement.plan_file import Stage
 
         for one in compare_with_cluster(self._work, self._plan, list(self._moving.values())) if self._moving else ():
@@ -257,7 +257,7 @@ class _Run:
             self._work.tell(f"{counted(self._done, 'partition')} moved", type="reassignment_plan", result="done", partitions=self._done)
 
     def _tell_stopped(self) -> None:
-        """What was done and what was not, and how it goes on."""
+        """Report what was done and what was not, and the command that goes on."""
         from shlex import quote
 
         from metashell.cli.cluster.reassign_state import how_to_clear
@@ -291,7 +291,7 @@ def _ids(replicas: Iterable[int]) -> str:
 
 
 def show_status(work: Work) -> None:
-    """Show what is under way."""
+    """Show the moves under way, or the progress of a plan, or clear its throttle. Errors: UsageError; MetashellError."""
     from metashell.cli.cluster.reassign_state import STDIN, read_plan_file
 
     path, is_cleared = work.values.plan, work.values.clear_throttle
@@ -346,7 +346,7 @@ def _show_moves(work: Work) -> bool:
 
 
 def _show_plan(work: Work, plan: Plan) -> bool:
-    """Show how far a plan is; whether there is more to look at."""
+    """Show the progress of a plan; return whether it is not done yet."""
     from metashell.cli.cluster.reassign_state import read_waits
     from metashell.rehearse.placement.plan_file import Stage, count_stages
 

@@ -1,6 +1,6 @@
 """The state of a reassignment: brokers, partitions and moves of a cluster, the throttle of a plan, and what each move waits for.
 
-It comes from brokers, controllers or a directory. A move waits for a broker that is gone, a failed disk, a throttle, or only for its copy.
+It is read through brokers or controllers, or from a directory. A move waits for a missing broker, a failed disk, a throttle, or its copy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STDIN = "-"
 
 
 def read_situation(work: Work) -> Situation:
-    """Brokers and partitions of the live cluster. Errors: MetashellError."""
+    """Return the brokers and partitions of the cluster. Errors: MetashellError."""
     from metashell.cli.cluster.cluster_view import all_topics
     from metashell.rehearse.placement import Situation
     from metashell.rehearse.placement.cluster import situation_of
@@ -43,7 +43,7 @@ def read_situation(work: Work) -> Situation:
 
 
 def read_brokers(work: Work) -> tuple[BrokerState, ...]:
-    """The registered brokers, ordered by id. Errors: MetashellError."""
+    """Return the registered brokers, ordered by id. Errors: MetashellError."""
     from metashell.cli.cluster.cluster_view import brokers
     from metashell.rehearse.placement import BrokerState
     from metashell.rehearse.placement.cluster import brokers_of
@@ -54,9 +54,9 @@ def read_brokers(work: Work) -> tuple[BrokerState, ...]:
 
 
 def read_brokers_and_disks(work: Work, ids: Collection[int] | None = None) -> tuple[BrokerState, ...]:
-    """The registered brokers, and of these (None: of all) what their disks say: brokers know which failed or are cordoned.
+    """Return the registered brokers, those in `ids` (None: all) with the failed and cordoned log directories that they report.
 
-    The metadata has only who is cordoned. Errors: MetashellError.
+    Through controllers, only cordoned brokers are known. Errors: MetashellError.
     """
     from metashell.cli.admin.cluster import describe_log_dirs
 
@@ -85,7 +85,7 @@ def read_brokers_and_disks(work: Work, ids: Collection[int] | None = None) -> tu
 
 
 def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
-    """The partitions of these topics; nothing of those that are not there. Errors: MetashellError."""
+    """Return the partitions of these topics; topics that do not exist are left out. Errors: MetashellError."""
     from metashell.cli.cluster.cluster_view import topics_named
     from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
@@ -97,9 +97,9 @@ def partitions(work: Work, topics: Iterable[str]) -> list[PartitionState]:
 
 
 def read_moves(work: Work) -> Mapping[Place, Moving]:
-    """The moves under way, of metadata on disk those that it has. Brokers ask a controller, and where none answers nobody waits for long.
+    """Return the moves under way, of a live cluster or of metadata on disk.
 
-    Errors: MetashellError.
+    Brokers forward the request to a controller; the wait is short, in case none answers. Errors: MetashellError.
     """
     from types import SimpleNamespace
 
@@ -127,7 +127,7 @@ def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
     from metashell.common.values import uuid_text
     from metashell.rehearse.placement import PartitionState
 
-    # Brokers say what replicas there are; which of them come and go, the list of moves alone.
+    # Brokers report the replicas of a partition; only the list of moves says which are being added and removed.
     moves = {} if work.asks_controllers else read_moves(work)
     found = []
     for topic in topics:
@@ -142,7 +142,7 @@ def _states(work: Work, topics: Sequence[Topic]) -> list[PartitionState]:
 
 
 def compare_with_cluster(work: Work, plan: Plan, only: Iterable[MoveProgress] | None = None) -> list[MoveProgress]:
-    """Each partition of the plan beside the cluster as it is now. Errors: MetashellError."""
+    """Compare each partition of the plan, or of `only`, with the cluster as it is now. Errors: MetashellError."""
     from metashell.rehearse.placement.plan_file import compare_plan
 
     wanted = plan.assignments if only is None else [one.wanted for one in only]
@@ -150,7 +150,7 @@ def compare_with_cluster(work: Work, plan: Plan, only: Iterable[MoveProgress] | 
 
 
 def throttle_settings(work: Work, resources: Sequence[Resource]) -> dict[Resource, Mapping[str, str] | MetashellError]:
-    """What commands have set of throttles, or why that is not known; of a topic that is not there, nothing."""
+    """Return the dynamic settings of throttles of each resource, or the error; empty for a topic that does not exist."""
     from metashell.cli.admin.configs import describe_configs
     from metashell.cli.admin.protocol import AdminError
     from metashell.cli.admin.reassign import FOLLOWERS, LEADERS, RATES
@@ -171,14 +171,14 @@ def throttle_settings(work: Work, resources: Sequence[Resource]) -> dict[Resourc
 
 
 def read_plan_file(path: str) -> Plan:
-    """The plan in a file. Errors: PathError; UsageError."""
+    """Return the plan in a file, `-` for standard input. Errors: PathError; UsageError."""
     from metashell.rehearse.placement import read_plan
 
     return read_plan(_text(path), "standard input" if path == STDIN else path)
 
 
 def read_sizes_file(path: str) -> dict[tuple[str, int], int]:
-    """The sizes in a file. Errors: PathError; UsageError."""
+    """Return the sizes of partitions in a file, `-` for standard input, in bytes. Errors: PathError; UsageError."""
     from metashell.rehearse.placement import read_sizes
 
     return read_sizes(_text(path), "standard input" if path == STDIN else path)
@@ -189,7 +189,7 @@ def _text(path: str) -> str:
         data = sys.stdin.buffer.read()
     else:
         try:
-            # Plans are as large as clusters, so nothing limits them.
+            # A plan grows with the cluster, so its size has no limit.
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
@@ -204,7 +204,10 @@ _KEYS = (*THROTTLE_RATES, *THROTTLED_REPLICAS)
 
 
 def set_throttle(work: Work, plan: Plan, standings: Sequence[MoveProgress]) -> Throttle | None:
-    """Errors: MetashellError if it could not be set everywhere; then nothing is moved."""
+    """Set the throttle of --throttle and return it, None without the option.
+
+    Errors: MetashellError if it could not be set everywhere; then it is removed again, and nothing is moved.
+    """
     if work.values.throttle is None:
         return None
     throttle = Throttle(work.admin, partial(throttle_settings, work), work.values.throttle)
@@ -219,12 +222,12 @@ def set_throttle(work: Work, plan: Plan, standings: Sequence[MoveProgress]) -> T
 
 
 def clear_throttle(work: Work, plan: Plan, throttle: Throttle | None = None) -> Found:
-    """Remove the throttle of a plan, and tell what stays: what moves that are under way need, and rates that are not --throttle's."""
+    """Remove the throttle of a plan, and note what stays: settings that current moves need, and rates other than --throttle's."""
     from metashell.cli.admin.reassign import list_reassignments
 
     throttle = throttle or Throttle(work.admin, partial(throttle_settings, work), work.values.throttle)
     standings = compare_with_cluster(work, plan)
-    # Whoever moves a partition now needs what is set for it.
+    # A partition that is being moved, by this plan or another, still needs its throttled replicas.
     moves = list_reassignments(work.admin)
     places = {(one.wanted.topic, one.wanted.partition) for one in standings if not _is_another(one)}
     brokers = {id for one in standings for id in _brokers(one)}
@@ -240,7 +243,7 @@ def clear_throttle(work: Work, plan: Plan, throttle: Throttle | None = None) -> 
 
 
 def _throttle_settings(work: Work) -> tuple[dict[Resource, Mapping[str, str]], dict[Resource, MetashellError]]:
-    """What is set of throttles, of all brokers and topics, and the error of what cannot be read. Errors: MetashellError."""
+    """Return the settings of throttles of all brokers and topics, and the errors of those that cannot be read. Errors: MetashellError."""
     from metashell.cli.admin.configs import Resource
     from metashell.cli.cluster.cluster_view import all_topics
     from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -261,7 +264,7 @@ def _throttle_settings(work: Work) -> tuple[dict[Resource, Mapping[str, str]], d
 
 
 def clear_all_throttles(work: Work) -> None:
-    """Remove every throttle of replication in the cluster, and tell what it was; while partitions are moved, they stay."""
+    """Remove every replication throttle of the cluster, and report each; if a partition is being moved, none is removed."""
     from metashell.cli.admin.reassign import clear_all, list_reassignments
 
     moves = list_reassignments(work.admin)
@@ -281,7 +284,7 @@ def clear_all_throttles(work: Work) -> None:
 
 
 def left_throttle_lines(work: Work) -> list[str]:
-    """What the rulebook says of throttles where no partition is being moved; nothing where there are none."""
+    """Return the finding about throttles that are set while no partition is being moved; empty if there are none."""
     from metashell.metadata.checks.model import CHECKS
     from metashell.metadata.checks.rules.lint import throttle_words, throttled
 
@@ -301,18 +304,18 @@ def left_throttle_lines(work: Work) -> list[str]:
 
 
 def _is_another(one: MoveProgress) -> bool:
-    """Whether its topic was deleted and made anew: what is set there is not ours."""
+    """Return whether the topic was deleted and created again: then its settings are not those of the plan."""
     return one.now is not None and bool(one.wanted.topic_id and one.now.topic_id) and one.wanted.topic_id != one.now.topic_id
 
 
 def _brokers(one: MoveProgress) -> set[int]:
-    """Those that `apply` can have set a rate for."""
+    """Return the brokers on which `apply` may have set a rate for this move."""
     now = one.now.replicas if one.now is not None and one.stage is not Stage.CHANGED else ()
     return {*one.wanted.replicas, *(one.wanted.before or ()), *now}
 
 
 def how_to_clear(work: Work) -> str:
-    """The command that removes the throttle of a plan."""
+    """Return the command that removes the throttle of a plan."""
     from shlex import quote
 
     rate = "RATE" if work.values.throttle is None else work.values.throttle
@@ -320,7 +323,7 @@ def how_to_clear(work: Work) -> str:
 
 
 def _report_change(work: Work, found: Found) -> bool:
-    """Tell what came of a change of throttles; whether anything failed."""
+    """Report the result of a change of throttles; return whether anything failed."""
     for note in found.notes:
         work.note(note)
     for resource, error in found.errors.items():
@@ -335,7 +338,7 @@ _COPIES: Final = "broker {} copies (-b says how much is left)"
 
 
 def read_waits(work: Work, adding: Mapping[Place, Collection[int]]) -> dict[Place, list[str]]:
-    """What each move waits for, in words; `adding` are the replicas that each adds. Errors: MetashellError."""
+    """Return in words what each move waits for; `adding` has the replicas that each move adds. Errors: MetashellError."""
     from metashell.cli.cluster.cluster_view import names_fenced, topics_named
 
     if not adding:
@@ -364,7 +367,7 @@ def read_waits(work: Work, adding: Mapping[Place, Collection[int]]) -> dict[Plac
 def _disks(
     work: Work, copied: Mapping[Place, Collection[int]], brokers: Mapping[int, BrokerState]
 ) -> Mapping[int, tuple[LogDirectory, ...] | MetashellError]:
-    """The log directories of the brokers that copy, with these partitions; nothing through controllers."""
+    """Return the log directories of the brokers that copy, restricted to these partitions; empty through controllers."""
     from metashell.cli.admin.cluster import describe_log_dirs
 
     ids = sorted({id for many in copied.values() for id in many if id in brokers and not brokers[id].is_fenced})
@@ -377,7 +380,7 @@ def _disks(
 
 
 def _copying(work: Work, place: Place, id: int, told: tuple[LogDirectory, ...] | MetashellError | None) -> list[str]:
-    """How far the copy on a broker that runs is."""
+    """Return the progress of the copy on a running broker, in words."""
     if told is None:
         return _directory_in_metadata(work, place, id) if work.asks_controllers else []
     if isinstance(told, MetashellError):
@@ -398,7 +401,7 @@ def _copying(work: Work, place: Place, id: int, told: tuple[LogDirectory, ...] |
 
 
 def _directory_in_metadata(work: Work, place: Place, id: int) -> list[str]:
-    """Whether the replica is in a directory that its broker does not have online, as the metadata has it."""
+    """Return the progress of a copy as far as the metadata shows it: whether the replica's directory is online."""
     from metashell.common.values import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, uuid_text
 
     image = work.image()
@@ -418,14 +421,14 @@ def _directory_in_metadata(work: Work, place: Place, id: int) -> list[str]:
 
 
 class _Rates:
-    """What is set of throttles, of brokers and of topics."""
+    """The settings of throttles of brokers and topics."""
 
     def __init__(self, brokers: Mapping[str, Mapping[str, str]], topics: Mapping[str, Mapping[str, str]]) -> None:
         self._brokers = brokers
         self._topics = topics
 
     def words(self, place: Place, leader: int | None, ids: Iterable[int]) -> list[str]:
-        """The throttles that hold for the copies of a partition: on its leader and on those that copy."""
+        """Return the throttles of a partition's copies in words: on its leader, and on the brokers that copy."""
         topic, partition = place
         found: dict[str, list[str]] = {}
         for role, brokers in (("leader", [] if leader is None else [leader]), ("follower", list(ids))):

@@ -1,4 +1,4 @@
-"""metashell rehearse: tries steps on a copy of a cluster's metadata, or checks which single failures it survives."""
+"""The command `metashell rehearse`, which tries steps on a copy of a cluster's metadata, or reports which single failures it survives."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ STEPS = (
     ),
     *("lose-controller", "topic", "config"),
 )
-"""The words that steps begin with."""
+"""The first words of steps."""
 
 _STEPS = """\
 kill-broker ID
@@ -216,7 +216,7 @@ NAME = "metashell rehearse"
 
 
 def run_rehearse(words: list[str]) -> int:
-    """Rehearse what the command line asks for."""
+    """Run the rehearsal that the command line asks for, and return the status."""
     own, rest = split_options(REHEARSE.options, words)
     if rest and is_path(rest[0]):
         own += ["--snapshot", rest.pop(0)]
@@ -248,7 +248,7 @@ def _rehearse(values: SimpleNamespace) -> int:
 
 
 def _parse_plan(words: Sequence[str]) -> tuple[RehearsalPlan | None, tuple[ParsedStep, ...]]:
-    """The plan that the words name, or the steps that they are. Errors: UsageError."""
+    """Return the plan that the words name and its steps, or None and the steps that the words are. Errors: UsageError."""
     from metashell.rehearse.step_grammar import FIRST_WORDS
     from metashell.rehearse.steps import AFTER, AT
 
@@ -267,7 +267,7 @@ def _parse_plan(words: Sequence[str]) -> tuple[RehearsalPlan | None, tuple[Parse
 
 
 def _steps_of(words: Sequence[str]) -> tuple[ParsedStep, ...]:
-    """The steps that words are. Errors: UsageError."""
+    """Parse words as steps. Errors: UsageError; PathError for a file that a step names."""
     from metashell.rehearse.step_grammar import WordError, parse_steps
 
     try:
@@ -282,12 +282,12 @@ def _read_plan(path: str) -> RehearsalPlan:
     from metashell.rehearse.plan_file import parse_plan
 
     folder = os.path.dirname(path)
-    # A plan names files from where it lies: it may be run from anywhere.
+    # Paths in a plan are relative to the plan's directory, so that it can be run from anywhere.
     return parse_plan(_text_of(path), path, lambda name: _read_moves(os.path.join(folder, name)))
 
 
 def _text_of(path: str) -> str:
-    """The text of a file that the command line names. Errors: PathError; UsageError for what is no text."""
+    """Return the text of a file that the command line names. Errors: PathError; UsageError if it is not UTF-8."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -305,7 +305,7 @@ def _read_moves(path: str) -> tuple[Move, ...]:
 
 
 def _statics(values: SimpleNamespace) -> list[Statics]:
-    """What the files of -c say, else what the live cluster tells of itself. Errors: MetashellError for a file that cannot be read."""
+    """Return the static settings of the files of -c, or else of the live cluster. Errors: MetashellError if a file cannot be read."""
     from metashell.metadata.facts import read_configuration
     from metashell.rehearse.assumptions import NAMES, Statics, differences
 
@@ -320,7 +320,7 @@ def _statics(values: SimpleNamespace) -> list[Statics]:
 
 
 def _assumptions(plan: RehearsalPlan | None, given: Sequence[str], statics: Sequence[Statics]) -> Assumptions:
-    """What is assumed: the defaults, what servers say, the plan, and the command line. Errors: UsageError; PlanError for a plan's."""
+    """Return the defaults, overridden by servers' settings, the plan, and --assume. Errors: UsageError; PlanError for the plan."""
     from metashell.rehearse.assumptions import parse_assumption, parse_assumptions, with_statics
     from metashell.rehearse.steps import Assumptions
 
@@ -339,7 +339,7 @@ def _assumptions(plan: RehearsalPlan | None, given: Sequence[str], statics: Sequ
 
 
 def _sizes(path: str, image: MetadataImage) -> Mapping[tuple[str, int], int]:
-    """The sizes of partitions in a file. Topics that the image lacks are told; where it lacks all, the file is another cluster's."""
+    """Return the sizes of partitions in a file, and note the topics that the image does not have. Errors: UsageError if it has none."""
     from metashell.rehearse.placement.plan_file import known_sizes, read_sizes
 
     sizes, remark = known_sizes(read_sizes(_text_of(path), path), image.topics.by_name, path)

@@ -1,4 +1,4 @@
-"""The image that a rehearsal starts from, and how its answer is printed."""
+"""The image that a rehearsal starts from, and the printing of its answer."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ SECTIONS = (
     *("steps", "events", "troubles", "quorum", "states", "brokers", "racks", "copied", "diff", "findings", "ranges", "records"),
     "assumptions",
 )
-"""The parts of an answer, in its order."""
+"""The parts of an answer, in the order in which they are printed."""
 
 
 NAME = "metashell rehearse"
 RECORDS_MAX = 10_000
-"""So many records a JSON value holds without being asked."""
+"""The most records in one JSON value without --show records."""
 _TABLE_SECTION = "troubles"
 _TELLING_S = 5
-"""So long a node is asked for its settings."""
+"""The default timeout in seconds for reading a node's settings."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _VERDICTS = {"SAFE: ": "\x1b[1;32m", "NO WORSE: ": "\x1b[1;33m", "WRITES REFUSED: ": "\x1b[1;33m", "NOT SAFE: ": "\x1b[1;31m"}
 
 
 class Subject(NamedTuple):
-    """The image that is rehearsed on, and where it is from, in words."""
+    """The image that a rehearsal starts from, and a label that names its source."""
 
     image: MetadataImage
     label: str
 
 
 def read_subject(values: SimpleNamespace) -> Subject:
-    """The image that `--snapshot`, `--demo`, `-C`, `-b` or the environment names.
+    """Return the image that `--snapshot`, `--demo`, `-C`, `-b` or the environment names.
 
-    Errors: UsageError without one; MetashellError if it cannot be read.
+    Errors: UsageError if none is named; MetashellError if it cannot be read.
     """
     if is_live(values):
         return live_subject(cluster_of(values))
@@ -74,13 +74,13 @@ def read_subject(values: SimpleNamespace) -> Subject:
 
 
 def is_live(values: SimpleNamespace) -> bool:
-    """Whether a live quorum is named, by an option or the environment."""
+    """Return whether an option or the environment names a live quorum."""
     is_stored = values.snapshot or values.demo
     return names_quorum(values) or (not is_stored and any(map(os.environ.get, (SERVER_VARIABLE, CONTROLLER_VARIABLE))))
 
 
 def live_statics(values: SimpleNamespace) -> list[Statics]:
-    """What one node of a live cluster says it was started with: the active controller, or a broker. Nothing where it does not say."""
+    """Return the static settings of one node of a live cluster, the active controller or a broker; empty if they cannot be read."""
     from metashell.cli.admin.configs import STATIC_SOURCE, Resource, describe_configs
     from metashell.rehearse.assumptions import NAMES, Statics
 
@@ -101,14 +101,14 @@ def live_statics(values: SimpleNamespace) -> list[Statics]:
 
 
 def live_subject(values: SimpleNamespace) -> Subject:
-    """The newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
+    """Return the newest committed image of a live quorum. Errors: MetashellError if it cannot be reached."""
     with attach(target_of(values)) as source:
         image = source.view().image
         return Subject(image, _label(source.label, image))
 
 
 def _label(name: str, image: MetadataImage) -> str:
-    """Which state it is: the answer is good for that one."""
+    """Return the label of an image: the answer is valid only for the state at this offset."""
     return f"state: {name}, up to offset {image.provenance.end_offset}"
 
 
@@ -120,9 +120,9 @@ def run_rehearsal(
     *,
     keeps_all: bool,
 ) -> Outcome:
-    """The outcome of steps, with all records where they are asked for; on a terminal it shows meanwhile how far it is.
+    """Rehearse steps and return the outcome; `keeps_all`: with all records. On a terminal it shows the progress.
 
-    Errors: StepError for a step that does not fit the image, or the steps before it.
+    Errors: StepError if a step does not fit the image or the steps before it.
     """
     from metashell.rehearse.rehearsal import RECORDS_KEPT, Rehearsal
     from metashell.rehearse.step_checks import check_contradictions
@@ -140,7 +140,7 @@ def _show_progress(at_ms: int, text: str) -> None:
 
 
 def check_parts(words: str | None, form: str) -> tuple[str, ...]:
-    """The parts of an answer that `--show` names. Errors: UsageError for others, and for several where rows have one set of columns."""
+    """Return the parts that `--show` names. Errors: UsageError for an unknown part, and for several in a format with columns."""
     if words is None:
         return ()
     try:
@@ -155,7 +155,7 @@ def check_parts(words: str | None, form: str) -> tuple[str, ...]:
 def print_outcome(
     display: Display, form: str, outcome: Outcome, *, texts: Sequence[str] = (), label: str = "", show: Sequence[str] = ()
 ) -> None:
-    """Print an outcome in a form; with `show` only these parts of it. `texts` are the steps as they were written."""
+    """Print an outcome in a format; with `show` only these parts of it. `texts` has the steps as they were written."""
     from metashell.rehearse.render_rows import section_rows, verdict_row
 
     if form == "text":
@@ -176,7 +176,7 @@ def print_outcome(
 
 
 def _note_left_out(outcome: Outcome, sections: Sequence[str]) -> None:
-    """Say what an answer lacks, as a part that looks whole would be a wrong one."""
+    """Note how many records and troubles are left out of an answer, so that nobody takes it for complete."""
     if "records" in sections and outcome.records_left_out:
         complain(NAME, f"{counted(outcome.records_left_out, 'record')} more are left out: --show records has all")
     if "troubles" in sections and outcome.intervals_left_out:
@@ -207,7 +207,7 @@ def _print_text(display: Display, outcome: Outcome, texts: Sequence[str], label:
 
 
 def print_lines(display: Display, lines: Iterable[str]) -> None:
-    """Print lines of text, each safe for a terminal: verdicts in colour, those in capitals as headings."""
+    """Print lines of text, each safe for a terminal: verdicts in colour, lines in capitals in bold."""
     for line in lines:
         shown = terminal_line(line)
         style = next((found for word, found in _VERDICTS.items() if line.startswith(word)), _BOLD if line.isupper() else "")
@@ -215,7 +215,7 @@ def print_lines(display: Display, lines: Iterable[str]) -> None:
 
 
 def print_standing(display: Display, form: str, standing: SingleFailures, subject: Subject, assumptions: Assumptions) -> None:
-    """Print the standing answers in a form, for people with what was read of servers."""
+    """Print the answer about single failures in a format; in text with the settings that were read from servers."""
     from metashell.rehearse.render_text import read_lines
     from metashell.rehearse.single_failures import loss_row, single_failures_lines, single_failures_value
 

@@ -1,4 +1,4 @@
-"""metashell topics: topics and their partitions, listed, described, created, grown and deleted."""
+"""The commands of `metashell topics`: list, describe, create, alter and delete."""
 
 from __future__ import annotations
 
@@ -173,14 +173,14 @@ _NO_TOPICS = "no topics that this user may see"
 
 
 def _filters(work: Work) -> set[str]:
-    """The filters of kafka-topics.sh that were asked for."""
+    """Return the chosen filters, which are those of kafka-topics.sh."""
     from metashell.metadata.checks.partitions import TOPIC_COMMAND_FILTERS
 
     return {name for name in TOPIC_COMMAND_FILTERS if getattr(work.values, name.replace("-", "_"))}
 
 
 def _shown_by(health: Health, topic: TopicImage, partition: PartitionRegistration, filters: Collection[str]) -> bool:
-    """Whether one of the filters shows a partition."""
+    """Return whether one of the filters selects a partition, or there are no filters."""
     from metashell.metadata.checks.partitions import topic_command_filters
 
     active = health.judge_of(topic).active
@@ -250,7 +250,7 @@ def _partition_row(health: Health, topic: TopicImage, id: int, partition: Partit
     }
 
 
-# ---- making and growing
+# ---- create and alter
 
 
 def _create(work: Work) -> None:
@@ -286,7 +286,7 @@ def _create(work: Work) -> None:
 
 
 def _what_is_there(work: Work, names: Iterable[str]) -> str:
-    """Which of the topics can be seen, in words."""
+    """Return in words which of the topics exist."""
     from metashell.cli.cluster.cluster_view import topics_named
 
     topics, errors = topics_named(work, names)
@@ -330,7 +330,7 @@ def _without_leader(work: Work, names: Sequence[str]) -> str | None:
 
 
 def _assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
-    """`1:2:3,2:3:1` as the brokers of each partition. Errors: UsageError."""
+    """Parse an assignment like `1:2:3,2:3:1` into the brokers of each partition; empty for None. Errors: UsageError."""
     if text is None:
         return ()
     found = []
@@ -381,7 +381,7 @@ def _alter(work: Work) -> None:
         work.tell(text, type="topic", topic=done.name, result="would be altered" if work.is_dry else "altered", **fields)
 
 
-# ---- deleting
+# ---- delete
 
 
 def _delete(work: Work) -> None:
@@ -439,7 +439,7 @@ def _tell_deleted(work: Work, topic: Topic, result: str) -> None:
 
 
 def _still_there(work: Work, deleted: Sequence[Topic]) -> str | None:
-    """The topics that can still be seen under the ids that were deleted."""
+    """Return in words the deleted topics that still exist under their ids; None if there are none."""
     from metashell.cli.cluster.cluster_view import topics_named
 
     ids = {topic.id for topic in deleted}

@@ -1,4 +1,4 @@
-"""metashell quotas and metashell scram: what users, client ids and addresses may use, and the credentials of SASL SCRAM."""
+"""The commands of `metashell quotas` and `metashell scram`: quotas of users, client ids and addresses, and SASL SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _quota_rows(found: Quotas) -> list[dict[str, object]]:
 
 
 def _fields(entity: Entity) -> dict[str, object]:
-    """What every object says of its entity; a null name is the default."""
+    """Return the fields of the entity that every object has; a null name is the default."""
     from metashell.cli.admin.users import entity_text
 
     return {"type": "quota", "entity": entity_text(entity), "names": dict(entity)}
@@ -136,7 +136,7 @@ def _number(value: float) -> float | int:
 def _set_quotas(work: Work) -> None:
     entity = _entity(work.values)
     changes = _assignments(work.values.quota)
-    # Through controllers that would be the whole metadata log.
+    # Through controllers, the old values are not read: that would fetch the whole metadata log.
     _alter_quotas(work, entity, changes, None if work.asks_controllers else _present(work, entity))
 
 
@@ -149,7 +149,7 @@ def _unset_quotas(work: Work) -> None:
     before = _present(work, entity)
     if not keys:
         if before is None:
-            # Say why not.
+            # The quotas could not be read: read them again for the error.
             _matching_quotas(work, dict(entity), is_strict=True)
         keys = sorted(before or ())
         if not keys:
@@ -161,7 +161,7 @@ def _unset_quotas(work: Work) -> None:
 
 
 def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
-    """The quotas of an entity; None for who may change but not see them."""
+    """Return the quotas of an entity; None if they cannot be read, as for a user who may only change them."""
     try:
         return {key: value for found in _matching_quotas(work, dict(entity), is_strict=True) for key, value in found.values.items()}
     except MetashellError:
@@ -169,14 +169,14 @@ def _present(work: Work, entity: Entity) -> Mapping[str, float] | None:
 
 
 def _hint(key: str) -> str:
-    """What may have been meant by a key that is none."""
+    """Return a suggestion for an unknown quota; empty for a known one."""
     from metashell.cli.admin.users import QUOTAS
 
     return "" if key in QUOTAS else did_you_mean(key, list(QUOTAS)) or f"; there are {', '.join(QUOTAS)}"
 
 
 def _alter_quotas(work: Work, entity: Entity, changes: Mapping[str, float | None], before: Mapping[str, float] | None) -> None:
-    """Make the changes, and tell each with what was there before, where that is known."""
+    """Change the quotas, and report each change with the old value if it is known."""
     from metashell.cli.admin.users import alter_quotas
 
     for _, error in alter_quotas(work.admin, [(entity, changes)], is_dry_run=work.is_dry):
@@ -212,7 +212,7 @@ def _report_quota(work: Work, entity: Entity, key: str, value: float | None, bef
 
 
 def _names(values: SimpleNamespace) -> list[tuple[str, str | None]]:
-    """The parts of an entity that are named, None for a default. Errors: UsageError."""
+    """Return the type and name of each part of the entity that is named, None for a default. Errors: UsageError."""
     found: list[tuple[str, str | None]] = []
     for kind, (name, default) in _NAMES.items():
         given, is_default = getattr(values, name), getattr(values, default)
@@ -233,7 +233,7 @@ def _entity(values: SimpleNamespace) -> Entity:
 
 
 def _assignments(words: Sequence[str]) -> dict[str, float]:
-    """KEY=VALUE words by key. Errors: UsageError."""
+    """Parse KEY=VALUE words into values by key. Errors: UsageError."""
     found: dict[str, float] = {}
     for word in words:
         key, value = quota_assignment(word)
@@ -244,7 +244,7 @@ def _assignments(words: Sequence[str]) -> dict[str, float]:
 
 
 def quota_assignment(word: str) -> tuple[str, float]:
-    """KEY=VALUE, of which a byte rate may be written as a size. Errors: UsageError."""
+    """Parse KEY=VALUE; a byte rate may be written as a size, such as 512k. Errors: UsageError."""
     key, equals, text = word.partition("=")
     match = _VALUE.fullmatch(text)
     if not equals or not key:
@@ -350,7 +350,7 @@ def _list_scram(work: Work) -> None:
 
 
 def _described_users(work: Work, users: Sequence[str]) -> tuple[list[ScramUser], list[AdminError]]:
-    """The credentials of these users, of all if there are none; and an error for each that has none."""
+    """Return the credentials of these users, or of all if none is named, and an error for each user that has none."""
     from metashell.cli.admin.users import describe_scram, scram_users
 
     if work.asks_controllers:
@@ -368,7 +368,7 @@ def _set_scram(work: Work) -> None:
 
     values = work.values
     if len(values.user) != 1:
-        # What follows the name may be meant as its password, so it is not repeated.
+        # A second word may be a password, so the message does not repeat it.
         raise UsageError("name one USER; a password is no part of the command line" if values.user else "missing USER", "USER")
     if not ITERATIONS_MIN <= values.iterations <= ITERATIONS_MAX:
         raise UsageError(f"option --iterations: {values.iterations} is not between {ITERATIONS_MIN} and {ITERATIONS_MAX}", "--iterations")

@@ -1,1 +1,1 @@
-"""Commands about controllers: `metashell quorum` on this machine and of any cluster, `metashell server`, `metashell storage`."""
+"""Commands on controllers: `metashell quorum` for a quorum on this machine or of any cluster, `metashell server`, `metashell storage`."""

@@ -1,4 +1,4 @@
-"""metashell quorum describe, add-controller, remove-controller, unregister-controller: any cluster, through its brokers or controllers."""
+"""The commands of `metashell quorum` on any cluster: describe, add-controller, remove-controller and unregister-controller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROBE_COLUMNS = ("id", "address", "reached", "leader", "epoch", "words")
 
 
 def describe(work: Work) -> None:
-    """Leader, voters, observers, and how far each is."""
+    """Show the leader, the voters and observers, and the progress of each."""
     if work.stored is not None:
         _show_stored(work, work.stored)
         return
@@ -39,7 +39,7 @@ def describe(work: Work) -> None:
 
 
 def _show_stored(work: Work, path: str) -> None:
-    """Leader, voters and registered controllers as metadata on disk has them; how far each is, only a live quorum tells."""
+    """Show the leader, voters and registered controllers of metadata on disk, which does not have the progress of each."""
     from metashell.shell.health_text import leader_of, voters_of
 
     image = work.image()
@@ -140,7 +140,7 @@ def _row(quorum: QuorumAnswers, replica: ReplicaFacts, role: str) -> dict[str, o
 
 
 def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
-    """What each address answered."""
+    """Yield the answer of each address as an object."""
     for probe in quorum.probes:
         yield {
             "type": "probe",
@@ -156,11 +156,11 @@ def _probes(quorum: QuorumAnswers) -> Iterator[dict[str, object]]:
         }
 
 
-# ---- voters come and go
+# ---- changes of voters
 
 
 def add_controller(work: Work) -> None:
-    """Make a controller that follows a voter."""
+    """Make a controller that follows the quorum a voter. Errors: UsageError; MetashellError."""
     from metashell.cli.admin.cluster import add_voter, describe_quorum
     from metashell.cli.controllers.voters import fresh_quorum
     from metashell.metadata.checks.rules.live_quorum import majority
@@ -220,8 +220,8 @@ def _behind(quorum: QuorumDescription, key: ReplicaKey) -> str | None:
 
 
 def _refuse_static(work: Work, quorum: QuorumDescription) -> None:
-    """Errors: MetashellError for voters that are in every server's configuration: their records cannot change."""
-    # Before 4.1 the level can be raised without the voters becoming dynamic: then they still have no directory ids.
+    """Raise MetashellError for a static quorum: its voters are in every server's configuration, and no request changes them."""
+    # Before 4.1, raising kraft.version does not make the voters dynamic: they still have no directory ids.
     is_static = any(voter.directory_id is None for voter in quorum.voters)
     if is_static or not work.admin.features().finalized.get(KRAFT_VERSION, 0):
         raise MetashellError(
@@ -242,7 +242,7 @@ def _refuse_known(quorum: QuorumDescription, key: ReplicaKey) -> None:
 
 
 def _new_controller(work: Work) -> NewController:
-    """Who is to be added. Errors: MetashellError."""
+    """Return the controller to add, from --server-config or the other options. Errors: UsageError; MetashellError."""
     from metashell.cli.controllers.voters import NewController, read_new_controller
 
     values = work.values
@@ -266,7 +266,7 @@ def _uuid(text: str) -> bytes:
 
 
 def _endpoint(text: str) -> Endpoint:
-    """`CONTROLLER://host:9093`. Errors: UsageError."""
+    """Parse an endpoint like `CONTROLLER://host:9093`. Errors: UsageError."""
     from metashell.cli.admin.cluster import Endpoint
 
     name, slashes, address = text.partition("://")
@@ -276,7 +276,7 @@ def _endpoint(text: str) -> Endpoint:
 
 
 def remove_controller(work: Work) -> None:
-    """Take a voter's vote away."""
+    """Remove a voter from the voter set. Errors: UsageError; MetashellError."""
     from metashell.cli.admin.cluster import remove_voter
     from metashell.cli.controllers.voters import fresh_quorum
     from metashell.metadata.checks.rules.live_quorum import majority
@@ -301,7 +301,7 @@ def remove_controller(work: Work) -> None:
     work.confirm(*warnings, question=f"Remove {_named(voter)} from the voters?")
     result = "would be removed" if work.is_dry else "removed"
     if not work.is_dry:
-        # A voter may have failed, or gone, while the question was open.
+        # A voter may have failed or been removed while the question was open.
         now = fresh if values.yes else fresh_quorum(work)
         if now.spare(_without(now, voter.id, voter.directory_id, is_forced=values.force)[1]) < spare and not values.force:
             raise MetashellError("nothing was changed: fewer voters are caught up than when you were asked; look again")
@@ -319,7 +319,7 @@ def remove_controller(work: Work) -> None:
 
 
 def unregister_controller(work: Work) -> None:
-    """Remove a controller's registration."""
+    """Remove a controller's registration. Errors: MetashellError."""
     from metashell.cli.controllers.voters import fresh_quorum
 
     values = work.values
@@ -345,7 +345,7 @@ _REGISTERS_AGAIN = "it runs, so it registers again at once: stop it first"
 
 
 def _unregister(work: Work, id: int) -> None:
-    """Remove the registration, and tell it; in a dry run, that it would be."""
+    """Remove a registration and report it, or in a dry run report that it would be removed."""
     from metashell.cli.admin.cluster import unregister_controller
 
     try:
@@ -360,7 +360,7 @@ def _unregister(work: Work, id: int) -> None:
 
 
 def _refuse_old_level(work: Work) -> None:
-    """Errors: MetashellError below the level at which controllers can be unregistered."""
+    """Raise MetashellError if metadata.version is too low for unregistering controllers."""
     level = work.admin.features().finalized.get(METADATA_VERSION, 0)
     if level < UNREGISTER_CONTROLLER_LEVEL:
         has = metadata_version_name(level) if level else "none"
@@ -372,7 +372,7 @@ def _refuse_old_level(work: Work) -> None:
 
 
 def _refuse_unregistered(work: Work, id: int) -> None:
-    """Errors: MetashellError where controllers, which know, say that the id is not registered."""
+    """Raise AdminError if the id is not registered; only controllers know that, so through brokers nothing is checked."""
     if work.asks_controllers and id not in (known := [node.id for node in work.admin.nodes()]):
         raise AdminError(CONTROLLER_ID_NOT_REGISTERED, f"registered are {', '.join(map(str, known))}.", f"controller {id}")
 
@@ -384,7 +384,7 @@ def _registered_now(work: Work, id: int) -> str:
 
 
 def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forced: bool) -> tuple[Replica, list[Replica]]:
-    """The voter that is meant, and those that remain. Errors: MetashellError where these could not go on."""
+    """Return the voter to remove, and the remaining ones. Errors: MetashellError if these would have no majority, unless forced."""
     from metashell.metadata.checks.rules.live_quorum import majority
 
     voter = _voter(fresh.quorum, id, directory_id)
@@ -403,7 +403,7 @@ def _without(fresh: FreshQuorum, id: int, directory_id: bytes | None, *, is_forc
 
 
 def _voter(quorum: QuorumDescription, id: int, directory_id: bytes | None) -> Replica:
-    """The voter that is meant. Errors: MetashellError."""
+    """Return the voter with an id, and a directory id if given. Errors: MetashellError if there is none, or if there are several."""
     same = [voter for voter in quorum.voters if voter.id == id and directory_id in (None, voter.directory_id)]
     if len(same) == 1:
         return same[0]

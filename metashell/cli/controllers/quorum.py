@@ -1,4 +1,4 @@
-"""metashell quorum: a quorum of controllers on this machine, in the background or in the foreground."""
+"""The command `metashell quorum`: runs a quorum of controllers on this machine, in the background or in the foreground."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from metashell.quorum.embedded.quorum import EmbeddedQuorum
 
     class Announced(Protocol):
-        """Who hears that a quorum is ready."""
+        """A receiver of the announcement that a quorum is ready."""
 
         def ready(self, record: Record) -> None: ...
 
@@ -58,14 +58,14 @@ NONE_RUNS = "no quorum is running"
 
 
 def run_quorum(words: list[str]) -> int:
-    """Find the sub-command and run it."""
+    """Run the sub-command that the words name, and return its status."""
     return run_sub_command(QUORUM._replace(name=NAME), words, _run_command)
 
 
 def _run_command(command: CommandSpec, words: list[str]) -> int:
     name = command.name.rpartition(" ")[2]
     if name not in _COMMANDS:
-        # The commands about any quorum that runs, not about the one that this machine has in the background.
+        # These commands work on any running quorum, not only on the one that this machine runs in the background.
 
         return live_main.perform(command, words)
     values = parsed(command, words)
@@ -107,12 +107,12 @@ def _start(tool: str, values: SimpleNamespace) -> int:
         return _serve(EmbeddedQuorum(directory=directory, on_event=on_event, **options), registry, announcement, record, signals)
 
     try:
-        # Before the log is made: a directory of something else, or of a quorum that runs, stays as it is.
+        # Check before the log file is made: a directory of something else, or of a running quorum, stays unchanged.
         layout = read_layout(directory, {})
         if layout is not None:
             check_not_running(layout)
         if log:
-            # Here it has a reader, in the background nobody.
+            # Fail in the foreground, where the error can be seen, if the log file cannot be opened.
             os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         if values.foreground:
             return serve(_Printed(values.output), _event if values.verbose else lambda id, line: None)
@@ -124,14 +124,14 @@ def _start(tool: str, values: SimpleNamespace) -> int:
         _print_started(values.output, record)
         sys.stdout.flush()
     except OSError:
-        # Nobody was told where it is.
+        # The addresses could not be printed, so nobody could find this quorum: stop it.
         _end(registry, record)
         raise
     return STATUS_OK
 
 
 def _options(values: SimpleNamespace) -> dict[str, Any]:
-    """The arguments of EmbeddedQuorum. Errors: UsageError, before anything is begun."""
+    """Return the arguments of EmbeddedQuorum. Errors: UsageError, before anything is started."""
     from metashell.disk.bootstrap import parse_feature_levels, release_level
     from metashell.quorum.embedded.layout import Options, check_fake_brokers, refuse_no_port
 
@@ -166,7 +166,7 @@ def _say_what_died(tool: str, registry: Registry) -> None:
 
 
 def _left_behind(record: Record) -> str:
-    """What becomes of the files of a quorum that died."""
+    """Return a text on the files of a quorum that died: whether they are removed, or how to open them again."""
     if not record.is_kept:
         return f"{record.directory} is removed"
 
@@ -174,7 +174,7 @@ def _left_behind(record: Record) -> str:
 
 
 def _directory(given: str | None) -> tuple[str, bool]:
-    """The quorum's directory, made if it is not there, and whether it is kept. Errors: OSError."""
+    """Make the quorum's directory if it does not exist. Return it, and whether it is kept. Errors: UsageError; MetashellError; OSError."""
     from metashell.quorum.embedded.layout import PREFIX
 
     if given == "":
@@ -199,7 +199,7 @@ def _throw_away(directory: str, is_kept: bool) -> None:
 
 
 def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
-    """Do what a process in the background does; an error before it is ready goes to the one that waits, and always to the log."""
+    """Run the work of the background process. An error goes to the log and, before the quorum is ready, to the process that waits."""
     try:
         return work()
     except (MetashellError, OSError) as error:
@@ -210,22 +210,22 @@ def _guarded(announcement: Announcement, work: Callable[[], int]) -> int:
 
 
 def _start_quorum(quorum: EmbeddedQuorum, directory: str) -> None:
-    """Errors: MetashellError; OSError with the file at fault."""
+    """Start a quorum. Errors: MetashellError; OSError with the name of the file at fault."""
     try:
         quorum.start()
     except OSError as error:
         if error.filename is not None:
             raise
-        # Without a file it would be taken for one of standard output.
+        # The caller takes an OSError without a file name for an error of standard output.
         raise MetashellError(f"{directory}: {error.strerror or error}") from None
 
 
 def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, record: Record, signals: StopSignals) -> int:
-    """Run a quorum in this process until a signal comes, or a controller ends by itself. Errors: MetashellError, OSError."""
+    """Run a quorum in this process until a signal comes or a controller stops by itself. Errors: MetashellError, OSError."""
 
     from metashell.quorum.embedded.layout import QuorumError
 
-    # A command runs without; this one may run for months.
+    # Commands run without garbage collection, but this process may run for months.
     gc.enable()
     with registry.held():
         status, failure = STATUS_OK, None
@@ -248,20 +248,20 @@ def _serve(quorum: EmbeddedQuorum, registry: Registry, announcement: Announced, 
                 quorum.stop()
             if failure is None:
                 registry.clear()
-            # Else it stays, so that `status` can say that this quorum ended, and where its log is.
+            # Otherwise the record stays, so that `status` can report that this quorum ended, and where its log is.
     if failure is not None:
         raise failure
     return status
 
 
 def _event(id: int, line: str) -> None:
-    """One line of the log."""
+    """Write a line to the log."""
     sys.stderr.write(f"{utc_text()} controller {id}: {terminal_line(line)}\n")
     sys.stderr.flush()
 
 
 class _Printed:
-    """Where a quorum in the foreground says that it is ready."""
+    """The announcement of a quorum in the foreground: it prints the addresses."""
 
     def __init__(self, form: str) -> None:
         self._form = form
@@ -310,7 +310,7 @@ def _status(tool: str, values: SimpleNamespace) -> int:
 
 
 def _ended(registry: Registry) -> dict[str, Any]:
-    """The fields of no quorum, or of one that is not there any more. Errors: QuorumError for a record that is none."""
+    """Return the fields of a quorum that is starting, stopped or killed. Errors: QuorumError if its record cannot be read."""
     if registry.is_alive:
         return {"type": "quorum", "state": "starting"}
     record = registry.read()
@@ -318,7 +318,7 @@ def _ended(registry: Registry) -> dict[str, Any]:
 
 
 def _living(registry: Registry) -> Record:
-    """The quorum that runs. Errors: QuorumError, which says what became of one that does not any more."""
+    """Return the record of the running quorum. Errors: QuorumError, with what is known of one that no longer runs."""
     from metashell.quorum.embedded.layout import QuorumError
 
     if (living := registry.living()) is not None:
@@ -329,7 +329,7 @@ def _living(registry: Registry) -> Record:
 
 
 def _why(record: Record) -> str:
-    """Where to look, and how to go on with one that is kept."""
+    """Return a text that names the log, and the way to open the quorum again if it is kept."""
     places = [f"{record.log} may say why"] if record.log else []
     return "; ".join([*places, _left_behind(record)] if record.is_kept or not places else places)
 
@@ -349,7 +349,7 @@ def _fields(record: Record) -> dict[str, Any]:
 
 
 def _described(record: Record) -> dict[str, Any]:
-    """Who leads, as the controllers say; None where none answers."""
+    """Return the cluster id, and the leader and epoch as the controllers report them; None for each that is not known."""
     from metashell.codec import messages
     from metashell.net.addresses import ConnectError, parse_addresses
     from metashell.net.client import Client
@@ -404,7 +404,7 @@ def _stop(tool: str, values: SimpleNamespace) -> int:
 
 
 def _end(registry: Registry, record: Record) -> None:
-    """Stop the quorum that runs. Errors: QuorumError for one that does not stop."""
+    """Stop the running quorum. Errors: QuorumError if it does not stop in time."""
 
     from metashell.quorum.embedded.layout import QuorumError
 
@@ -430,7 +430,7 @@ def _shown(value: object) -> str:
 
 
 def utc_text(seconds: float | None = None) -> str:
-    """A time, by default now, to the second."""
+    """Return a time in Unix seconds, by default now, as UTC text to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 

@@ -86,7 +86,7 @@ UNREGISTER_CONTROLLER = command(
     examples=(("metashell quorum unregister-controller 3 -b localhost:9092", "after controller 3 was removed and taken away"),),
 )
 LIVE_QUORUM = (QUORUM_DESCRIBE, ADD_CONTROLLER, REMOVE_CONTROLLER, UNREGISTER_CONTROLLER)
-"""They join start, status and stop, which are about a quorum of this machine."""
+"""The commands on any cluster; start, status and stop work on a quorum of this machine."""
 
 _OUTPUT = options.output("text", "json")
 START = CommandSpec(

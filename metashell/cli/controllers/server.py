@@ -83,7 +83,7 @@ SIGNAL_BASE = 128
 
 
 def _serve(values: SimpleNamespace) -> int:
-    """Run the controller that the configuration describes until it ends."""
+    """Run the controller that the configuration describes until it ends; return the status."""
     signals = StopSignals()
     signals.watch()
     from metashell.quorum.server.config import load_config
@@ -100,7 +100,7 @@ def _serve(values: SimpleNamespace) -> int:
 
 
 def _check_groups(config: ControllerConfig) -> None:
-    """Errors: MetashellError for settings of a group coordinator that cannot be, before the controller takes part in anything."""
+    """Raise MetashellError for invalid settings of the group coordinator, before the controller joins the quorum."""
     from metashell.groups.server import is_wanted, read_config
 
     try:
@@ -111,7 +111,7 @@ def _check_groups(config: ControllerConfig) -> None:
 
 
 def _metrics_socket(port: int) -> socket.socket:
-    """Errors: MetashellError that names the option, before the controller takes part in anything."""
+    """Return the bound socket of --metrics-port, before the controller joins the quorum. Errors: MetashellError that names the option."""
     from metashell.quorum.server.endpoint import metrics_socket
 
     try:
@@ -123,7 +123,7 @@ def _metrics_socket(port: int) -> socket.socket:
 
 
 async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
-    """Until a signal, or until it fails. Errors: MetashellError, OSError."""
+    """Run the controller until a signal comes or it fails. Errors: MetashellError, OSError."""
     import asyncio
 
     from metashell.quorum.embedded.members import groups_beside
@@ -134,7 +134,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
 
     def note(number: int) -> None:
         if signalled.done():
-            # Whoever asks twice does not want to wait for the others.
+            # A second signal ends the process at once, without an orderly shutdown.
             os._exit(SIGNAL_BASE + number)
         signalled.set_result(number)
         log.event("stopping")
@@ -159,12 +159,12 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
         await server.stop()
         if (failure := server.failure.result()) is not None:
             if server.replica.is_hung:
-                # Python would wait for the thread that waits for the disk.
+                # A normal exit would wait for the thread that hangs on the disk.
                 log.event(f"failed: {failure}")
                 os._exit(STATUS_FAILED)
             raise failure
     except UsageError as error:
-        # The configuration is at fault, not the command line.
+        # The error is in the configuration, not in the command line.
         hint = " (--allow-plaintext allows it)" if error.argument == "allow_plaintext" else ""
         raise MetashellError(f"{config.name}: {error}{hint}") from None
     except OSError as error:
@@ -177,7 +177,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
 
 @asynccontextmanager
 async def _watched(server: ControllerServer, log: EventLog, metrics: socket.socket | None) -> AsyncIterator[None]:
-    """Tell what changes, and answer questions for metrics, as long as this is entered. Errors: OSError, MetashellError."""
+    """Log the changes of the cluster, and serve metrics, until the block ends. Errors: OSError, MetashellError."""
     from metashell.quorum.server.endpoint import ClusterEvents
 
     changes = ClusterEvents(server, log.event)
@@ -196,13 +196,13 @@ async def _watched(server: ControllerServer, log: EventLog, metrics: socket.sock
 
 
 def place_of(error: OSError, config: ControllerConfig) -> str:
-    """What an error of the system is about that names no file: the directory where the disk is at fault, else the configuration."""
+    """Return the place to name for an OSError without a file: the directory for an error of the disk, otherwise the configuration."""
     is_disk = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
     return config.directory if is_disk else config.name
 
 
 def ready_line(config: ControllerConfig, ports: Mapping[str, int]) -> str:
-    """What a controller says that takes part from now on."""
+    """Return the line that a controller prints when it is ready: its id, directory and ports."""
     listeners = ", ".join(f"{name} on port {port}" for name, port in ports.items())
     return f"controller {config.node.node_id} on {config.directory}: {listeners}"
 

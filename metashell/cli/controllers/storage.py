@@ -1,4 +1,4 @@
-"""metashell storage: formats and inspects the log directories of a node. `kafka-storage` runs the same commands."""
+"""The command `metashell storage`, which formats and inspects the log directories of a node. `kafka-storage` runs the same code."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ STORAGE_FILES = (
 
 
 def _own(name: str, summary: str, *options: Option, description: str = "", examples: tuple[tuple[str, str], ...]) -> CommandSpec:
-    """A command of `metashell storage`."""
+    """Declare a command of `metashell storage`."""
     return CommandSpec(name, summary, description, (*options, _OUTPUT), examples=examples, epilog=(shared.EXIT_STATUS,))
 
 
@@ -157,7 +157,7 @@ NAME = "metashell storage"
 
 
 def run_storage(words: list[str]) -> int:
-    """Find the sub-command and run it."""
+    """Run the sub-command that the words name, and return its status."""
     from metashell.common.kafka_options import splice_argument_files
 
     return run_sub_command(STORAGE._replace(name=NAME), splice_argument_files(words), _run_command)
@@ -167,7 +167,7 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     try:
         values = parsed(command, words)
     except UsageError as error:
-        # A misplaced word may hold a password.
+        # A misplaced word may hold a password, so the message does not show it.
         raise (UsageError("unexpected argument [hidden]") if "password" in str(error) else error) from None
     if values is None:
         return STATUS_OK
@@ -190,7 +190,7 @@ _STANDARD_INPUT = "-"
 
 
 def run_storage_command(tool: str, command: str, values: SimpleNamespace) -> int:
-    """Run one sub-command, print its answer in the form `values.output`, and give the status."""
+    """Run a sub-command, print its answer in the format `values.output`, and return the status."""
     return _FUNCTIONS[command](tool, values)
 
 
@@ -207,7 +207,7 @@ def _print_answer(
     json: Callable[[], dict[str, Any]],
     kafka: Callable[[], Iterable[str]] | None = None,
 ) -> int:
-    """Print an answer in the form that was asked for; where Kafka's text is ours, `kafka` is left out. Returns the status of success."""
+    """Print an answer in a format; without `kafka`, `text` is also the answer for `kafka`. Return the status of success."""
     if form == "json":
         display = standard_output()
         display.out.write(display.colored_json(spaced_json(json())) + "\n")
@@ -221,7 +221,7 @@ def _info(tool: str, values: SimpleNamespace) -> int:
 
 
 def _kafka_info(tool: str, path: str) -> int:
-    """What Kafka's tool finds, as it prints it."""
+    """Print the directories and problems as Kafka's tool does; return the status."""
     from metashell.disk import storage_info
     from metashell.disk.config import load_config
     from metashell.disk.storage_info import read_info
@@ -234,7 +234,7 @@ def _kafka_info(tool: str, path: str) -> int:
 
 
 def _own_info(values: SimpleNamespace) -> int:
-    """The directories, and what the checks of disks find: the same as `verify` and `health` say."""
+    """Print the directories, and the findings of the checks of disks, which `verify` and `health` print too; return the status."""
     from metashell.disk import storage_info
     from metashell.disk.config import config_warnings, load_config
     from metashell.disk.storage_info import read_info
@@ -288,7 +288,7 @@ def _feature_dependencies(tool: str, values: SimpleNamespace) -> int:
 
     return _print_answer(
         values.output,
-        # What comes before a wrong one is still printed.
+        # Lines are made one by one: the features before an invalid one are still printed.
         text=lambda: (line for text in values.feature for line in storage_info.dependency_lines(dependencies(text))),
         json=lambda: storage_info.dependencies_json([dependencies(text) for text in values.feature]),
     )
@@ -320,7 +320,7 @@ def _format(tool: str, values: SimpleNamespace) -> int:
 
 
 def _warn(tool: str, plan: FormatPlan) -> None:
-    """Warn about what works now and fails later."""
+    """Print warnings about a format that works now but may fail later."""
     if plan.finishes:
         complain(tool, f"finishing an interrupted format; already done: {', '.join(plan.formatted)}")
     if plan.needs_newer_server and any(directory.holds_partition for directory in plan.directories):
@@ -338,7 +338,7 @@ def _warn(tool: str, plan: FormatPlan) -> None:
 
 
 def _other_owner(path: str) -> str | None:
-    """The directory, or the nearest existing one above it, if it does not belong to root."""
+    """Return the directory, or the nearest existing one above it, if it does not belong to root; otherwise None."""
     place = os.path.abspath(path)
     while not os.path.isdir(place):
         place = os.path.dirname(place)
@@ -351,7 +351,7 @@ def _show_plan(plan: FormatPlan, values: SimpleNamespace) -> int:
 
 
 def _print_plan(plan: FormatPlan, values: SimpleNamespace, done: str) -> int:
-    """Print a plan in our words; `done` says what became, or would become, of each directory."""
+    """Print a plan as text or JSON; `done` says what happened, or would happen, to each directory. Return the status."""
     from metashell.disk import storage_info
 
     return _print_answer(
@@ -400,7 +400,7 @@ def _request(values: SimpleNamespace) -> FormatRequest:
 
 
 def _scram_from_files(paths: Iterable[str]) -> list[str]:
-    """The credentials in files, one a line; empty lines and comments (`#`) are skipped."""
+    """Return the credentials in files, one per line, `-` for standard input; empty lines and comments (`#`) are skipped."""
     found: list[str] = []
     for path in paths:
         if path == _STANDARD_INPUT:
@@ -413,7 +413,7 @@ def _scram_from_files(paths: Iterable[str]) -> list[str]:
 
 
 def clock_and_chance() -> Given:
-    """The current time, and random values."""
+    """Return the current time and the sources of random values for a format."""
 
     from metashell.disk.format import Given
 
@@ -426,18 +426,18 @@ def clock_and_chance() -> Given:
 
 
 def new_uuid() -> bytes:
-    """A random uuid of version 4 that Kafka does not reserve and whose text does not begin with a dash."""
+    """Return a random uuid of version 4 that Kafka does not reserve and whose text does not begin with a dash."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40
         raw[8] = raw[8] & 0x3F | 0x80
-        # The text begins with the six highest bits; 62 of them is the dash.
+        # The first character of the text encodes the six highest bits; the value 62 is the dash.
         if raw[0] >> 2 != 62 and int.from_bytes(raw, "big") >= _RESERVED_IDS:
             return bytes(raw)
 
 
 def new_salt() -> bytes:
-    """A salt as Kafka makes it: a random number of 130 bits in base 36, as ASCII."""
+    """Return a salt as Kafka makes it: a random number of 130 bits in base 36, as ASCII."""
     number = int.from_bytes(os.urandom(17), "big") & ((1 << _SALT_BITS) - 1)
     digits = ""
     while number:

@@ -1,9 +1,9 @@
-"""Checks before voters of a quorum change: which replicas are running now, and the controller that a server.properties describes.
+"""Checks before a change of voters: which replicas are running, and the controller that a server.properties describes.
 
-DescribeQuorum has the time of each replica's last fetch, which stays when a replica dies. So the leader is asked twice: a running replica
-fetches at least every half second (org.apache.kafka.raft.KafkaRaftClient.MAX_FETCH_WAIT_MS), and has then done so in between.
+DescribeQuorum returns the time of each replica's last fetch, which no longer changes after a replica dies. So the leader is asked twice: a
+running replica fetches at least every half second (org.apache.kafka.raft.KafkaRaftClient.MAX_FETCH_WAIT_MS), so also in between.
 
-Source of the errors about server.properties: org.apache.kafka.tools.MetadataQuorumCommand of 4.4.0, whose wording they have."""
+The errors about server.properties have the wording of org.apache.kafka.tools.MetadataQuorumCommand of 4.4.0."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 SAMPLE_S: Final = 1.0
-"""Between two questions: twice as long as a replica waits between two fetches."""
+"""The pause between two requests: twice the longest pause between two fetches of a replica."""
 SAMPLES_MAX: Final = 3
-"""Who has not fetched until the last one is dead: so a pause of one second of a voter that runs stops nobody."""
+"""The number of requests, after which a replica that has not fetched counts as dead: a running voter may pause for a second."""
 CAUGHT_UP_MS: Final = 10_000
-"""How long ago a voter that fetches may have had everything, under load."""
+"""The longest time since a voter under load was caught up, for which it still counts as caught up."""
 _TRIES: Final = 3
 
 
 class FreshQuorum(NamedTuple):
-    """A quorum as its leader tells it, and which of its replicas fetched while it was looked at; the leader is one of them.
+    """A quorum as its leader reports it, and its replicas that fetched during the look (`present`, with the leader).
 
-    `unreached` are the voters that are not reached where the voter set says: no voter can elect them, or be elected by them.
+    `unreached` has the voters that cannot be reached at the address in the voter set: they cannot take part in an election.
     """
 
     quorum: QuorumDescription
@@ -45,20 +45,20 @@ class FreshQuorum(NamedTuple):
     unreached: frozenset[int] = frozenset()
 
     def is_present(self, replica: Replica) -> bool:
-        """Whether it runs and fetches."""
+        """Return whether a replica runs and fetches."""
         return (replica.id, replica.directory_id) in self.present
 
     def counts(self, replica: Replica) -> bool:
-        """Whether a voter has everything, fetches, and can be elected: what is written next needs a majority of such voters."""
+        """Return whether a voter fetches, is caught up and can be elected: the next write needs a majority of such voters."""
         return self.is_present(replica) and replica.id not in self.unreached and has_caught_up(self.quorum, replica)
 
     def spare(self, voters: Iterable[Replica]) -> int:
-        """How many more of these voters may fail; below 0 where those that are there are no majority."""
+        """Return how many more of these voters may fail; negative if the working ones are no majority."""
         chosen = tuple(voters)
         return sum(map(self.counts, chosen)) - majority(len(chosen))
 
     def lacking(self, voters: Iterable[Replica]) -> str:
-        """Who of these voters is not there, in words; empty where all are."""
+        """Return in words which of these voters do not fetch or cannot be reached; empty if there are none."""
         silent = [str(voter.id) for voter in voters if not self.is_present(voter)]
         unreached = [str(voter.id) for voter in voters if self.is_present(voter) and voter.id in self.unreached]
         parts = [f"{', '.join(silent)} did not fetch while this was looked at"] if silent else []
@@ -66,16 +66,16 @@ class FreshQuorum(NamedTuple):
 
 
 def has_caught_up(quorum: QuorumDescription, replica: Replica) -> bool:
-    """Whether a replica has had everything a moment ago, by the leader's clock, which its own entry has."""
+    """Return whether a replica was caught up a moment ago, by the leader's clock: the last fetch time of the leader's own entry is now."""
     now_ms = None if quorum.leader is None else quorum.leader.last_fetch_ms
     caught_up_ms = replica.last_caught_up_ms
     return replica.id == quorum.leader_id or (caught_up_ms is not None and (now_ms is None or now_ms - caught_up_ms <= CAUGHT_UP_MS))
 
 
 def fresh_quorum(work: Work) -> FreshQuorum:
-    """Look at the quorum for a second, or two where somebody keeps silent; through controllers, each voter is tried too.
+    """Watch the quorum for a second, or two if a replica does not fetch; through controllers, also try to reach each voter.
 
-    Errors: MetashellError; also where its leader changes.
+    Errors: MetashellError, also if the leader keeps changing.
     """
     unreached = _unreached(work)
     for _ in range(_TRIES):
@@ -97,7 +97,7 @@ def fresh_quorum(work: Work) -> FreshQuorum:
 
 
 def _unreached(work: Work) -> frozenset[int]:
-    """The voters that are not where the voter set says, as far as that can be seen from here."""
+    """Return the ids of the voters that cannot be reached at the address in the voter set; empty if this cannot be judged from here."""
     from metashell.cli.cluster.live_facts import ask_quorum
     from metashell.cli.connection import cluster_of
     from metashell.metadata.checks.rules.live_quorum import sees_as_they_do, unreached
@@ -113,7 +113,7 @@ _LISTENER: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
 class NewController(NamedTuple):
-    """Its id and directory id, the listeners that it advertises, and the cluster that it was formatted for, where that is known."""
+    """A controller to add: its id and directory id, its advertised listeners, and the cluster it was formatted for, None if not known."""
 
     key: ReplicaKey
     endpoints: tuple[Endpoint, ...]
@@ -121,7 +121,7 @@ class NewController(NamedTuple):
 
 
 def read_new_controller(path: str) -> NewController:
-    """What a server's configuration, and the meta.properties in its metadata directory, say. Errors: MetashellError; PathError."""
+    """Read a controller from its configuration, and from meta.properties in its metadata directory. Errors: MetashellError; PathError."""
     from metashell.cli.connection import read_properties
 
     values = read_properties(path)
@@ -155,7 +155,7 @@ def _metadata_directory(values: Mapping[str, str]) -> str:
 
 
 def _meta_properties(directory: str) -> MetaProperties:
-    """Errors: MetashellError, also where they have no directory.id."""
+    """Read the meta.properties of a directory. Errors: MetashellError, also if it has no directory.id."""
     from metashell.disk.properties import read_meta
 
     meta = read_meta(directory)
@@ -167,7 +167,7 @@ def _meta_properties(directory: str) -> MetaProperties:
 
 
 def _endpoints(values: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """Of each controller listener what is advertised, else what it listens on."""
+    """Return the advertised address of each controller listener, or else the address that it listens on. Errors: MetashellError."""
     found = {**_listeners(values.get("listeners", "")), **_listeners(values.get("advertised.listeners", ""))}
     if "controller.listener.names" not in values:
         raise MetashellError("controller.listener.names was not found. Is this a valid controller configuration file?")
