@@ -160,7 +160,7 @@ def noun(name: str, summary: str, description: str, commands: tuple[CommandSpec,
 
 
 LEADERLESS_MS = 4000
-"""How long a client looks for the leader."""
+"""The time for which a client looks for the leader."""
 
 
 def cluster_of(values: SimpleNamespace) -> SimpleNamespace:

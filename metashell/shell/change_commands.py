@@ -230,7 +230,7 @@ def _entity_options(entity: Iterable[tuple[str, str | None]]) -> list[str]:
 
 
 def _acl_options(acl: Acl) -> Iterable[str]:
-    """Return the options that select only this ACL."""
+    """Yield the options that select only this ACL."""
     kind = code_name(ACL_RESOURCE_TYPES, acl.resource_type)
     yield "--cluster" if kind == "CLUSTER" else f"{_ACL_OPTIONS.get(kind, '--topic')}={acl.resource_name}"
     yield f"--pattern={code_name(ACL_PATTERN_TYPES, acl.pattern_type).lower()}"

@@ -43,7 +43,7 @@ _NO_ID: Final = bytes(16)
 _PIECE: Final = 500
 _TEMPLATES_TRIED: Final = 3000
 _USES_LEAST: Final = 3
-"""How often each template has to be used on average to save time, once enough were made."""
+"""The average number of uses from which templates save time; it is checked once enough were made."""
 _REMEMBERED_MAX: Final = 1000
 """The largest topic whose order of partitions is kept for the next topic of the same size."""
 

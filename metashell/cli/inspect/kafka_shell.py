@@ -343,7 +343,7 @@ why = _shell_command("why")
 
 
 SEEN_S = 2
-"""How long to wait for the leader to report the high watermark."""
+"""The longest wait for the leader to report the high watermark."""
 
 
 def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescription:

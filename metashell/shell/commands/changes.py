@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SEEN_S: Final = 2.0
-"""How long to wait until the tree shows the change."""
+"""The longest wait until the tree shows the change."""
 _POLL_S = 0.005
 FORMS: Final = ("json", "jsonl", "table", "csv")
 

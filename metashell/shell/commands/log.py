@@ -55,7 +55,7 @@ EXAMPLES
 
 KNOWN: Final = "known"
 _FIRST_REACH: Final = 1 << 12
-"""How many offsets before the end to read first for the last records of the whole tree."""
+"""The number of offsets before the end that are read first for the last records of the whole tree."""
 
 
 def run_log(ctx: Context, args: SimpleNamespace) -> None:

@@ -60,7 +60,7 @@ _MENU_LINES = 4
 """Lines kept free below the prompt for the menu of completions, which may use more."""
 _REFRESH_S = 1.0
 _QUIET_S = 0.3
-"""How long to wait before topic names are sorted, so that the first keys are not delayed."""
+"""The delay before topic names are sorted, which keeps the first keys quick."""
 
 
 def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ) -> int:
