@@ -1,10 +1,11 @@
-"""The options that name a cluster and how to reach it, the `Target` or `Admin` made from them, and passwords.
+"""Options that name a cluster, the `Target` or `Admin` made from them, and the reading of passwords.
 
-Command line first, then METASHELL_BOOTSTRAP_SERVER, METASHELL_BOOTSTRAP_CONTROLLER and METASHELL_COMMAND_CONFIG. `--bootstrap-controller`
-is KIP-631's name. `command` and `noun` declare a command on a live cluster with the options that all of them share.
+The command line comes first, then METASHELL_BOOTSTRAP_SERVER, METASHELL_BOOTSTRAP_CONTROLLER and METASHELL_COMMAND_CONFIG.
+`--bootstrap-controller` is KIP-631's name. `command` and `noun` declare commands on a live cluster with the options that all of them
+share.
 
-`read_password` takes a password from where no other user of the machine can see it: a terminal, a file, standard input or the environment.
-No message repeats any of it."""
+`read_password` reads a password from a terminal, a file, standard input or the environment, where no other user of the machine can see
+it. No message contains any part of it."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 SOURCE = "source"
-"""The options that say what to open exclude each other."""
+"""The group of options that say what to open; only one of them may be given."""
 
 CONTROLLERS = Option(
     names=("--bootstrap-controller", "--controllers", "-C"),
@@ -70,14 +71,14 @@ CONFIG_VARIABLE = "METASHELL_COMMAND_CONFIG"
 CLUSTER_OPTIONS = (
     BOOTSTRAP_SERVER._replace(help="brokers of the cluster; any of them will do"),
     CONTROLLERS._replace(help="controllers of the cluster, where no broker answers; the active one is found from any of them"),
-    # Without the older name --config: that is a topic's here.
+    # --config, the older name, is left out: here it is the configuration of a topic.
     COMMAND_CONFIG._replace(names=("--command-config", "-c")),
     ADDRESS_MAP._replace(
         help="connect to the second address in place of the first, where nodes advertise one that is not reachable from here"
     ),
     Option(names=("--timeout",), metavar="SECONDS", type="int", default=TIMEOUT_S, help="give up after this time"),
 )
-"""They name a cluster and how to reach it."""
+"""Options that name a cluster and how to reach it."""
 
 SNAPSHOT = file_option(
     "--snapshot",
@@ -87,7 +88,7 @@ SNAPSHOT = file_option(
     exclusive=SOURCE,
 )
 STORED = (SNAPSHOT, options.DEMO._replace(help="answer from the directory that ships with the package", exclusive=SOURCE))
-"""They name metadata on disk in place of a cluster, for commands that read."""
+"""Options of reading commands that name metadata on disk in place of a cluster."""
 OUTPUT = options.output(*FORMS)
 YES = flag("--yes", "-y", help="do it without asking, also what can lose data or availability")
 DRY_RUN = flag("--dry-run", help="change nothing: show what would be done, and whether the cluster would refuse it")
@@ -127,7 +128,7 @@ def command(
     examples: tuple[tuple[str, str], ...],
     reads: bool = False,
 ) -> CommandSpec:
-    """A command that asks a cluster: its own options come before those that all have. One that `reads` also takes metadata on disk."""
+    """Declare a command that asks a cluster; its own options come before the shared ones. With `reads` it also takes metadata on disk."""
     return CommandSpec(
         name,
         summary,
@@ -142,7 +143,7 @@ def command(
 
 
 def noun(name: str, summary: str, description: str, commands: tuple[CommandSpec, ...]) -> CommandSpec:
-    """`metashell NOUN` with its commands."""
+    """Declare `metashell NOUN` with its commands."""
     return CommandSpec(
         name=f"metashell-{name}",
         summary=summary,
@@ -159,11 +160,11 @@ def noun(name: str, summary: str, description: str, commands: tuple[CommandSpec,
 
 
 LEADERLESS_MS = 4000
-"""For so long a leader is looked for."""
+"""The time for which a client looks for the leader."""
 
 
 def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
-    """The values with what the environment says where the command line does not. Errors: UsageError for no cluster, or two."""
+    """Return the values, completed from the environment. Errors: UsageError if no cluster is named, or two are."""
     named = SimpleNamespace(**vars(values))
     if not named.bootstrap_server and not named.bootstrap_controller:
         named.bootstrap_server = os.environ.get(SERVER_VARIABLE)
@@ -174,13 +175,13 @@ def cluster_of(values: SimpleNamespace) -> SimpleNamespace:
         raise UsageError(f"which cluster? Name brokers (-b HOST:PORT) or controllers (-C HOST:PORT), or set {SERVER_VARIABLE}", "-b")
     if named.command_config is None:
         named.command_config = os.environ.get(CONFIG_VARIABLE)
-    # The empty name is how a caller says that there is none, whatever the environment says.
+    # Callers pass an empty name to say that there is no file, even if the environment names one.
     named.command_config = named.command_config or None
     return named
 
 
 def open_admin(values: SimpleNamespace) -> Admin:
-    """A connection to the cluster that the values name; nothing is connected yet. Errors: UsageError."""
+    """Return a client for the cluster that the values name; it is not connected yet. Errors: UsageError."""
     from metashell.cli.admin.client import Admin
     from metashell.cli.admin.protocol import Kind
     from metashell.net.addresses import AddressMap
@@ -188,7 +189,7 @@ def open_admin(values: SimpleNamespace) -> Admin:
     named = cluster_of(values)
     kind = Kind.CONTROLLERS if named.bootstrap_controller else Kind.BROKERS
     options = client_config_of(named.command_config).options()
-    # The time that a person waits for an answer is the command line's; nobody waits as long for who does not come.
+    # A request may take as long as --timeout says. An address that does not accept the connection is given up sooner.
     del options["deadline_ms"]
     options["connect_timeout_ms"] = min(options.get("connect_timeout_ms", LEADERLESS_MS), LEADERLESS_MS)
     return Admin(
@@ -202,7 +203,7 @@ def open_admin(values: SimpleNamespace) -> Admin:
 
 
 def names_quorum(values: SimpleNamespace) -> bool:
-    """Whether the command line names a quorum. Errors: UsageError for its options without one."""
+    """Return whether the command line names a quorum. Errors: UsageError for options of a quorum without one."""
     found = bool(values.bootstrap_controller or values.bootstrap_server)
     for name, given in (("--command-config", values.command_config), ("--address-map", values.address_map)):
         if given and not found:
@@ -211,7 +212,7 @@ def names_quorum(values: SimpleNamespace) -> bool:
 
 
 def target_of(values: SimpleNamespace) -> Target:
-    """What the options name. Errors: UsageError with the option or property at fault."""
+    """Return the cluster that the options name. Errors: UsageError with the option or property at fault."""
     from metashell.net.addresses import AddressMap, parse_addresses
     from metashell.quorum.observer.controllers import ABSENT_TIMEOUT_S, ATTACH_TIMEOUT_S, Target
 
@@ -229,14 +230,14 @@ def target_of(values: SimpleNamespace) -> Target:
 
 
 def addresses_of(text: str) -> list[Address]:
-    """Addresses as controller.quorum.voters and KIP-631 write them, `1@host:9093`, the ids left out. Errors: UsageError."""
+    """Return the addresses in the form of controller.quorum.voters and KIP-631, `1@host:9093`, without the ids. Errors: UsageError."""
     from metashell.net.addresses import parse_addresses
 
     return parse_addresses(",".join(re.sub(r"^\s*[0-9]+@", "", part) for part in text.split(",")))
 
 
 def client_config_of(path: str | None) -> ClientConfig:
-    """What the property file of --command-config says; plain defaults without one. Errors: UsageError with the file and the property."""
+    """Read the property file of --command-config; return the defaults for None. Errors: UsageError with the file and the property."""
     from metashell.net.client_config import ClientConfig, client_config
 
     if path is None:
@@ -253,7 +254,7 @@ def client_config_of(path: str | None) -> ClientConfig:
 
 
 def read_properties(path: str | None) -> dict[str, str]:
-    """The properties in a file, none for None. Errors: PathError, UsageError."""
+    """Return the properties in a file, or none for None. Errors: PathError, UsageError."""
     from metashell.disk.properties import parse_properties, read_text_file
 
     if path is None:
@@ -269,10 +270,10 @@ STANDARD_INPUT = "-"
 
 
 def read_password(question: str, *, file: str | None, variable: str | None) -> str:
-    """The password from a file (`-` is standard input), a variable, else from a terminal, asked twice, or standard input.
+    """Read a password from a file (`-` is standard input), a variable, a terminal, or else standard input. A terminal asks twice.
 
-    Shape: bytes that are not UTF-8 are surrogates, as in words of the command line. One line feed at the end is none of it.
-    Errors: UsageError, PathError; MetashellError where two answers differ.
+    Shape: bytes that are not UTF-8 become surrogates, as in the words of a command line. One final line feed is removed.
+    Errors: UsageError, PathError; MetashellError if the two answers differ.
     """
     if variable is not None:
         return _from_variable(variable)
@@ -286,7 +287,7 @@ def read_password(question: str, *, file: str | None, variable: str | None) -> s
 def _from_variable(variable: str) -> str:
     value = os.environ.get(variable)
     if value is None:
-        # What stands there may be the password itself, so it is not repeated.
+        # The text may be the password itself, so the message does not repeat it.
         raise UsageError("option --password-env: no variable of this name is set", "--password-env")
     return _checked(os.fsencode(value), "the variable of --password-env")
 
@@ -315,7 +316,7 @@ def _asked(question: str) -> str:
 
     end_progress()
     with warnings.catch_warnings():
-        # A terminal that cannot hide what is typed.
+        # The terminal cannot hide what is typed.
         warnings.simplefilter("error", GetPassWarning)
         try:
             first = getpass(f"{question}: ")

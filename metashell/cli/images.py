@@ -1,4 +1,4 @@
-"""The image of a path, the context that shell commands run in, and the past of a source for `--at`, `log`, `at` and `diff`."""
+"""The image of a path, the context in which shell commands run, and the past of a source for `--at`, `log`, `at` and `diff`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 KAFKA_COMMIT_ID = "1156b2752aaa28ea"
-"""The commit of the newest release, which Kafka's shell shows in /local."""
+"""The commit of the newest release; Kafka's shell shows it in /local."""
 
 
 class Loaded(NamedTuple):
@@ -47,10 +47,10 @@ class Loaded(NamedTuple):
 
 
 def load_image(path: str, *, certain_only: bool, max_decompressed: int, takes_anything: bool = False) -> Loaded:
-    """The image that a file or directory describes.
+    """Load the image that a file or directory describes.
 
-    Errors: MetashellError for a path that cannot be opened or holds no metadata: the tree of an empty cluster would be a wrong
-    answer. With `takes_anything`, as in Kafka's shell, only for one that cannot be opened.
+    Errors: MetashellError for a path that cannot be opened or that holds no metadata, because an empty tree would be a wrong answer.
+    With `takes_anything`, as in Kafka's shell, only for a path that cannot be opened.
     """
     from metashell.disk.source import open_source
     from metashell.metadata.image import load_image
@@ -58,7 +58,7 @@ def load_image(path: str, *, certain_only: bool, max_decompressed: int, takes_an
     try:
         source = open_source(path)
     except UsageError as error:
-        # A path that is not there is a failure, not a wrong command line.
+        # A missing path is a failure of the run, not a mistake in the command line.
         raise MetashellError(str(error)) from None
     with source:
         if not takes_anything:
@@ -73,7 +73,7 @@ def load_image(path: str, *, certain_only: bool, max_decompressed: int, takes_an
 
 
 def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
-    """Errors: MetashellError for a file of another kind; it says which kind and what reads it."""
+    """Raise MetashellError for a file of another kind. The message names the kind and the command that reads it."""
     from metashell.disk.inputs import other_log_fault
     from metashell.disk.names import DATA, METADATA, other_file
     from metashell.disk.source import FileSource
@@ -88,7 +88,7 @@ def refuse_other_log(path: str, source: FileSource | DirectorySource) -> None:
 
 
 def refuse_nothing(path: str, source: FileSource | DirectorySource, image: MetadataImage, *, certain_only: bool) -> None:
-    """Errors: MetashellError if no metadata was found; it says why."""
+    """Raise MetashellError if no metadata was found. The message gives the reason."""
     from metashell.disk.inputs import NO_LOG
     from metashell.disk.names import parse_name
     from metashell.metadata.image.image import EMPTY_IMAGE
@@ -108,9 +108,9 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
 
 
 def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
-    """Report the first fault and the number of all in one line on stderr, and in another what is newer than known.
+    """Report on stderr the first fault and the number of all faults in one line, and unknown newer records in another.
 
-    With `verbose` all faults and torn tails are reported.
+    With `verbose`, report all faults and torn tails.
     """
     from metashell.metadata.image.image import damage_of, newer_line, newer_parts
 
@@ -131,7 +131,7 @@ def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
 
 
 def report_image(image: MetadataImage, say: Callable[[str], None]) -> bool:
-    """Say in a line what is damaged, and in one what is newer than known; whether an answer may lack something for that reason."""
+    """Report damage in one line and unknown newer records in another; return whether answers may lack something because of them."""
     from metashell.metadata.image.image import lacks_some, trouble_lines
 
     for line in trouble_lines(image):
@@ -140,13 +140,13 @@ def report_image(image: MetadataImage, say: Callable[[str], None]) -> bool:
 
 
 def starts_late(loaded: Loaded) -> bool:
-    """Whether this is a single segment, and not the first of its log."""
+    """Return whether the source is a single segment that is not the first of its log."""
     digits = os.path.basename(loaded.path).split(".")[0]
     return loaded.kind == "segment" and digits.isascii() and digits.isdigit() and int(digits) > 0
 
 
 def run_commands(context: Context, command: Sequence[str], *, keep_going: bool = True) -> int:
-    """Run one command, or those of the prompt, or of standard input where that is no terminal; gives the status."""
+    """Run one command, or the commands of the prompt or of standard input; return the exit status."""
     if command:
         from metashell.shell.runner import run_command
 
@@ -161,7 +161,7 @@ def run_commands(context: Context, command: Sequence[str], *, keep_going: bool =
 
 
 def config_guide(resource_type: int | None) -> dict[str, KeyGuide]:
-    """The keys that Kafka knows for a type of resource, for None those of topics and then all others."""
+    """Return the keys that Kafka knows for a type of resource. For None, return those of topics, then all others."""
     from metashell.quorum.controller.settings import KINDS, allowed_words, config_keys
 
     wanted = KINDS.values() if resource_type is None else [KINDS[resource_type]] if resource_type in KINDS else []
@@ -173,7 +173,7 @@ def config_guide(resource_type: int | None) -> dict[str, KeyGuide]:
 
 
 def is_prompt(command: Sequence[str]) -> bool:
-    """Whether a person is asked for commands: there is none on the command line, and both ends are a terminal."""
+    """Return whether to open the prompt: the command line has no command, and stdin and stdout are terminals."""
     return not command and sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -189,10 +189,10 @@ def make_context(
     groups: GroupSource | None = None,
     settings: Settings | None = None,
 ) -> Context:
-    """A context for commands, which write to the standard streams as these are: a terminal or not.
+    """Return a context whose commands write to the standard streams.
 
-    Shape: `settings` are those of a person at a prompt: what they say of looks is nothing for scripts. Without `output` it is the form
-    that they choose, or else text.
+    Shape: pass `settings` only for a prompt, since scripts ignore the settings for looks. If `output` is None, the settings choose the
+    form, or else it is text.
     """
     from metashell.common.forms import standard_output
     from metashell.metadata.nodes import LocalInfo, build_root
@@ -235,7 +235,7 @@ def _groups_node(groups: GroupSource, name: str, style: NameStyle) -> Node:
 
 
 def _opened_beside(source: str) -> Callable[[str, bool, Sequence[str]], int]:
-    """Opens files for answers, but none of those that are read."""
+    """Return a function that opens output files and refuses the files that are being read."""
 
     def opened(path: str, append: bool, others: Sequence[str]) -> int:
         from metashell.disk.outputs import open_output
@@ -249,11 +249,11 @@ _WAIT_S: Final = 0.2
 _LATE_S: Final = 10.0
 
 READS_LOG_ONLY = ("log", "diff")
-"""Commands that need no image of the newest state, or read it themselves."""
+"""Commands that do not need the image of the newest state, or read it themselves."""
 
 
 def past_of_path(path: str, max_decompressed: int) -> Callable[[], Past]:
-    """What gives the past of a file or directory, made at the first call. Errors of the call: MetashellError."""
+    """Return a function that gives the past of a file or directory, and makes it at its first call. Errors of the call: MetashellError."""
 
     @cache
     def make() -> Past:
@@ -266,7 +266,7 @@ def past_of_path(path: str, max_decompressed: int) -> Callable[[], Past]:
 
 
 def past_of_quorum(values: SimpleNamespace) -> Past:
-    """The past of a live quorum as it is now. Errors: MetashellError."""
+    """Return the past of a live quorum up to now. Errors: MetashellError."""
     from metashell.cli.connection import target_of
     from metashell.metadata.history import Past
     from metashell.metadata.history.sources import FetchedOpener
@@ -283,10 +283,10 @@ def past_of_quorum(values: SimpleNamespace) -> Past:
 
 
 class KeptQuorum:
-    """The past of a live quorum, fetched at the first question and followed from then on: a later one waits only for what is new."""
+    """The past of a live quorum. The first call fetches it and starts to follow the log; a later call waits only for new records."""
 
     def __init__(self, values: SimpleNamespace, newest: Callable[[], int]) -> None:
-        """`newest` gives the offset to which the past has to reach."""
+        """Create it without connecting. `newest` returns the offset that the past has to reach."""
         self._values = values
         self._newest = newest
         self._chunks: ChunkSource | None = None
@@ -296,10 +296,10 @@ class KeptQuorum:
         self._error: BaseException | None = None
         self._moved = Event()
         self._has_older = False
-        """Whether the log from before the snapshot was asked for."""
+        """Whether the log before the snapshot was already requested."""
 
     def __call__(self) -> Past:
-        """Errors: MetashellError where the quorum does not give its log."""
+        """Return the past up to the newest offset. Errors: MetashellError if the quorum does not give its log."""
         if self._past is None:
             self._start()
         wanted, began_s = self._newest(), monotonic()
@@ -335,25 +335,25 @@ class KeptQuorum:
                 opener.add(chunk)
                 self._end = chunk.end_offset
                 self._moved.set()
-        except BaseException as error:  # raised again where it is waited for
+        except BaseException as error:  # `__call__` raises it again
             self._error = error
             self._moved.set()
 
     def close(self) -> None:
-        """Leave the quorum; a later question reaches it anew."""
+        """Disconnect from the quorum. The next call connects again."""
         if self._chunks is not None:
             self._chunks.close()
         self._chunks = self._past = None
 
 
 def _add_older(chunks: ChunkSource, opener: FetchedOpener) -> None:
-    """Take what the leader still has of the log from before the snapshot that it gave."""
+    """Add the part of the log before the snapshot that the leader still has."""
     if opener.snapshot_id is not None:
         opener.add_older(chunks.older_log(opener.snapshot_id))
 
 
 def image_of_moment(past: Past, text: str) -> MetadataImage:
-    """The image as of a moment. Errors: UsageError for no moment; MetashellError for one of which nothing is known."""
+    """Return the image as of a moment. Errors: UsageError for text that is not a moment; MetashellError if nothing is known of it."""
 
     from metashell.common.terminal import show_progress
     from metashell.metadata.history import parse_moment
@@ -364,7 +364,9 @@ def image_of_moment(past: Past, text: str) -> MetadataImage:
 
 
 def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Past]:
-    """What opens the other source of `diff`: a path, a name with an @, or controllers, which are reached as the command line says."""
+    """Return a function that opens the other source of `diff`: a path, an `@NAME`, or controllers with the connection options of
+    `values`.
+    """
 
     def make(path: str | None, controllers: str | None) -> Past:
         other = {"bootstrap_controller": controllers, "bootstrap_server": None}
@@ -383,12 +385,12 @@ def other_past(values: SimpleNamespace) -> Callable[[str | None, str | None], Pa
 
 
 def compares_with_quorum(command: Sequence[str]) -> bool:
-    """Whether the command is a `diff` with a live quorum."""
+    """Return whether the command is a `diff` with a live quorum."""
     return command[:1] == ("diff",) and any(word.startswith(("-C", "--bootstrap-controller")) for word in command)
 
 
 def check_path(path: str) -> None:
-    """Errors: MetashellError for a path that cannot be opened, and for a file that is no metadata."""
+    """Raise MetashellError for a path that cannot be opened, or a file without metadata."""
     from metashell.disk.source import FileSource
 
     if os.path.isdir(path):

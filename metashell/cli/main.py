@@ -1,8 +1,8 @@
-"""The command `metashell`: finds the command that the first word names, loads its module and runs it.
+"""The command `metashell`: finds the command of the first word, loads its module and runs it.
 
-`SUBCOMMANDS` maps the name of each command to its module and summary. It is static, so that `metashell --help` loads no command. A module
-has its command as `main`, or under the name behind a colon. `metashell completion`, which prints the completions of all commands, is here
-too."""
+`SUBCOMMANDS` maps the name of each command to its module and summary. It is static, so that `metashell --help` loads no command. A
+module has its command as `main`, or under the name after a colon. `metashell completion`, which prints the completions of all commands,
+is here too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME = "metashell"
 
 
 def run_subcommand(words: list[str]) -> int:
-    """Hand the words after a command's name to that command; without one print help, the version or an error."""
+    """Pass the words after a command's name to that command. Without a command, print help, the version or an error."""
     if not words:
         from metashell.common.option_parser import render_help
 
@@ -35,12 +35,12 @@ def run_subcommand(words: list[str]) -> int:
     if words[0] not in SUBCOMMANDS and not (words := _command_words(words)):
         return STATUS_OK
 
-    # From here on the command is its own program; even its --version imports nothing heavy.
+    # From here on the command acts as its own program; even its --version imports little.
     return tool_of(words[0])(words[1:])
 
 
 def tool_of(name: str) -> Tool:
-    """The command of that name, whose module is imported now."""
+    """Import the module of the command with that name and return the command."""
     module, _, attribute = SUBCOMMANDS[name][0].partition(":")
     tool = getattr(import_module(f"metashell.cli.{module}"), attribute or "main")
     assert isinstance(tool, Tool)
@@ -48,7 +48,7 @@ def tool_of(name: str) -> Tool:
 
 
 def _command_words(words: list[str]) -> list[str]:
-    """The words from the command's name on; none if the line asks for help or the version, which is then printed."""
+    """Return the words from the command's name on. If the line asks for help or the version, print it and return none."""
     values = parsed(METASHELL, words)
     if values is None:
         return []
@@ -122,12 +122,12 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "kafka-features": ("kafka.features", "Kafka's features tool: same options and output"),
     },
 }
-"""In the order of the help. Only our own names have short forms; what Kafka ships is called as Kafka calls it."""
+"""Commands in the order of the help. Only our own names have short forms; Kafka's tools keep Kafka's names."""
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {name: command for commands in TASKS.values() for name, command in commands.items()}
 
 KAFKA_NAMES: tuple[str, ...] = ("kafka-shell", *(name for name in SUBCOMMANDS if name.startswith("kafka-")))
-"""What `metashell kafka` finds: each of them is also a command by itself, unless another package has taken the name."""
+"""Names that `metashell kafka` accepts. Each is also a command by itself, unless another package has taken the name."""
 
 
 _SUMMARIES = options.listed({name: summary for name, (_, summary) in SUBCOMMANDS.items()}).split("\n")
@@ -192,7 +192,7 @@ def _print_script(values: SimpleNamespace) -> int:
 
 
 def _made(shell: str) -> str:
-    """The script of one shell, made by the tools of the source tree, in a process of its own: nothing here imports them."""
+    """Return the script of one shell. The tools of the source tree make it in their own process, since nothing here imports them."""
     import subprocess
 
     import metashell
@@ -214,7 +214,7 @@ KAFKA_NAME = "metashell kafka"
 
 
 def run_kafka(words: list[str]) -> int:
-    """Hand the words after a name to the command of that name; without one list the names."""
+    """Pass the words after a name to the command of that name; without a name, list them."""
     if not words:
         sys.stdout.write("".join(f"{name}\n" for name in KAFKA_NAMES))
         return STATUS_OK

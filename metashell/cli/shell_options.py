@@ -228,4 +228,4 @@ SHELL_COMMANDS: dict[str, CommandSpec] = {
         ),
     ),
 }
-"""By the name of the command."""
+"""The command lines by the name of the command."""

@@ -1,10 +1,10 @@
-"""The source that a command reads, named the same way for every command: a path, `@NAME` of the settings, `--demo`, `-b` or `-C` with `-c`.
+"""The source that a command reads, named the same way for every command: a path, `@NAME` of the settings, `--demo`, `-b` or `-C` with
+`-c`.
 
 A path or a name may be the first word, or follow `--snapshot`. If the command line names no source, METASHELL_SOURCE does, else
 `defaults.source` of the settings.
 
-`lift_options` and `split_options` allow options after the words they do not belong to: `kafka-shell ls / --snapshot DIR`,
-`rehearse kill-broker 3 -o json`."""
+`lift_options` and `split_options` allow options after other words: `kafka-shell ls / --snapshot DIR`, `rehearse kill-broker 3 -o json`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 SOURCES = ("snapshot", "demo", "bootstrap_controller", "bootstrap_server")
 SOURCE_OPTIONS = (*SOURCES, "command_config", "address_map", "timeout")
-"""What says which source, and how it is reached."""
+"""Options that name a source and how to reach it."""
 
 
 def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
-    """The words with `--snapshot` before a first word that names a path, if no option names a source.
+    """Return the words with `--snapshot` before a first word that names a path, if no option names a source.
 
-    The name of a command is always a command, whatever files there are; a word with a slash is always a path.
-    Errors: UsageError for such a path besides a source.
+    The name of a command is always a command, even if a file has that name; a word with a slash is always a path. Errors: UsageError for
+    a path in addition to another source.
     """
     if not values.command:
         return list(words)
@@ -60,14 +60,14 @@ def name_source(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
 
 
 def needs_settings(values: SimpleNamespace) -> bool:
-    """Whether only the settings can say what to open: the command line does not, or by a name."""
+    """Return whether the settings are needed to know what to open: the command line gives no source, or gives it by a name."""
     return (values.snapshot or "")[:1] == "@" or not any(getattr(values, name) for name in SOURCES)
 
 
 def choose_source(values: SimpleNamespace, settings: Settings | None, environ: Mapping[str, str]) -> None:
-    """Take the source that METASHELL_SOURCE or the settings say where the values name none, and what `@name` stands for.
+    """Set the source from METASHELL_SOURCE or the settings if the values name none, and resolve `@NAME`.
 
-    Errors: UsageError for a name that no source has, and for words that say no source.
+    Errors: UsageError for an unknown name, and for text that does not name a source.
     """
     from metashell.common.options import SOURCE_VARIABLE
 
@@ -83,19 +83,19 @@ def choose_source(values: SimpleNamespace, settings: Settings | None, environ: M
         return
     named = source_of(said, settings, where)
     for name in SOURCE_OPTIONS:
-        # What the command line says of how to reach it counts more.
+        # The command line takes precedence over the settings for how to reach the source.
         if name in SOURCES or not getattr(values, name):
             setattr(values, name, getattr(named, name))
 
 
 def choose_named(values: SimpleNamespace, chosen: Chosen) -> None:
-    """Put what `@NAME` stands for into values that have the options of a source. Errors: UsageError for a name that no source has."""
+    """Resolve `@NAME` in values that have the options of a source. Errors: UsageError for an unknown name."""
     if (values.snapshot or "")[:1] == "@":
         choose_source(values, chosen("metashell", None), {})
 
 
 def name_stored(values: SimpleNamespace, chosen: Chosen) -> None:
-    """Put the path of metadata on disk into `snapshot`, for `@NAME` and for --demo, where the values have these options."""
+    """Set `snapshot` to the path of metadata on disk for `@NAME` and for --demo, if the values have these options."""
     if getattr(values, "snapshot", None) is not None:
         choose_named(values, chosen)
     if getattr(values, "demo", False):
@@ -103,12 +103,15 @@ def name_stored(values: SimpleNamespace, chosen: Chosen) -> None:
 
 
 def is_path(word: str) -> bool:
-    """Whether a first word of others can only be a source: a name of the settings, a directory, or a file of a metadata log."""
+    """Return whether a first word can only be a source: a name of the settings, a directory, or a file of a metadata log."""
     return word[:1] == "@" or os.path.isdir(word) or word.endswith((".checkpoint", ".log"))
 
 
 def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespace:
-    """The options of a source as people say it: a path, a name with an @, or options. `where` it is said; empty on a command line."""
+    """Return the options of a source given as a path, an `@NAME` or options.
+
+    `where` names the place of the text; empty on a command line.
+    """
     from metashell.cli.shell_options import KAFKA_SHELL
     from metashell.common.option_parser import HelpRequested, parse_command
     from metashell.common.options import did_you_mean
@@ -136,10 +139,10 @@ def source_of(said: str, settings: Settings | None, where: str) -> SimpleNamespa
 
 
 def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
-    """The words of `metashell NAME SOURCE ...` as kafka-shell takes them: the source, the command, the rest.
+    """Return the words of `metashell NAME SOURCE ...` in the order of kafka-shell: the source, the command, the rest.
 
-    Shape: the first word that is no option is the source, unless an option or a default names one; in `diff` the next that names
-    one is the other source. Errors: UsageError where there is no source.
+    Shape: the first word that is not an option is the source, unless an option or a default names one. In `diff` the next such word that
+    names a source is the other one. Errors: UsageError if there is no source.
     """
     from metashell.cli.shell_options import KAFKA_SHELL
     from metashell.shell.commands import find_command
@@ -175,7 +178,7 @@ def front_words(name: str, words: Sequence[str], chosen: Chosen) -> list[str]:
 
 
 def _is_source(word: str, chosen: Chosen) -> bool:
-    """Whether a word is the source, not a path in the tree: where nothing else says what to open, it has to be."""
+    """Return whether a word is the source and not a path in the tree. Without a default source, a word outside the tree is the source."""
     if word[:1] == "@" or (word != "/" and os.path.exists(word)):
         return True
     return word != "/" and not word.startswith("/image") and not _has_default(chosen)
@@ -191,9 +194,9 @@ def _has_default(chosen: Chosen) -> bool:
 
 
 def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list[str]:
-    """The words of a command that asks a cluster, with options for a source that stands first among those that are no options.
+    """Return the words of a command that asks a cluster, with a source in the first place turned into options.
 
-    Shape: `@NAME` is what the settings say; a path is one only for a command that reads metadata on disk. Errors: UsageError.
+    Shape: `@NAME` is resolved by the settings; a path counts only for a command that reads metadata on disk. Errors: UsageError.
     """
     can_read = any(option.dest == "snapshot" for option in spec.options)
     _, others = split_options(spec.options, words)
@@ -212,7 +215,10 @@ def with_source(spec: CommandSpec, words: Sequence[str], chosen: Chosen) -> list
 
 
 def _holds_metadata(spec: CommandSpec, word: str) -> bool:
-    """Whether a word is a path: of a log's file, or with a slash where the command takes no other file; else where metadata lies there."""
+    """Return whether a word is a path of metadata.
+
+    That is the file of a log, a word with a slash if the command takes no other files, or a directory that holds metadata.
+    """
     from metashell.disk.inputs import find_metadata
 
     takes_files = any(argument.kind == "file" for argument in spec.arguments)
@@ -225,7 +231,7 @@ def _holds_metadata(spec: CommandSpec, word: str) -> bool:
 
 
 def _cluster_words(named: SimpleNamespace) -> list[str]:
-    """The options that name a quorum and how to reach it."""
+    """Return the options that name a quorum and how to reach it."""
     words = [
         f"--{name.replace('_', '-')}={value}"
         for name in ("bootstrap_controller", "bootstrap_server", "command_config", "timeout")
@@ -235,7 +241,7 @@ def _cluster_words(named: SimpleNamespace) -> list[str]:
 
 
 def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
-    """The words with the path of the demo for `--demo`, where the command reads paths that are words by themselves."""
+    """Return the words with the path of the demo in place of `--demo`, for a command that takes paths as arguments."""
     if not any(argument.kind == "source" for argument in spec.arguments) or not any(option.dest == "demo" for option in spec.options):
         return list(words)
     end = list(words).index("--") if "--" in words else len(words)
@@ -243,9 +249,9 @@ def with_demo(spec: CommandSpec, words: Sequence[str]) -> list[str]:
 
 
 def named_paths(spec: CommandSpec, values: SimpleNamespace, chosen: Chosen) -> None:
-    """Put what `@NAME` stands for into the arguments that are paths to read, and a quorum into the options that name one.
+    """Resolve `@NAME` in the arguments that are paths to read; a name of a quorum sets the options that name one.
 
-    Errors: UsageError for a quorum where none can be asked.
+    Errors: UsageError for a quorum if the command cannot ask one.
     """
     for argument in spec.arguments:
         found = getattr(values, argument.name, None)
@@ -266,7 +272,7 @@ def named_paths(spec: CommandSpec, values: SimpleNamespace, chosen: Chosen) -> N
 
 
 def path_of(word: str, chosen: Chosen) -> str:
-    """The path that a word names: itself, or what the settings have for `@NAME`. Errors: UsageError for a quorum."""
+    """Return the path of a word: itself, or the one of `@NAME` in the settings. Errors: UsageError for a quorum."""
     if word[:1] != "@":
         return word
     named = _named(word, chosen("metashell", None))
@@ -291,16 +297,16 @@ def _live_only(word: str) -> UsageError:
 
 
 _FLAGS = {"-v", "-k"}
-"""Letters that no command takes over from the tool: where it has them itself they would silently do something else than was asked."""
+"""Letters that a command never takes from the tool: a command with the same letter would silently do something else."""
 _OF_GREP = {"-s", "-C", "-b", "-c"}
-"""Letters that mean something of its own to everybody who types them after `grep`."""
+"""Letters that have another meaning after `grep`."""
 
 
 def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
-    """The words with the tool's own options moved before the command.
+    """Return the words with the tool's own options moved before the command.
 
-    Shape: `values.command` is the tail of `words`. An option that the command has too stays where it is. After `--` nothing is an option.
-    Errors: UsageError for a letter that was probably meant for the command, which does not have it.
+    Shape: `values.command` is the tail of `words`. An option that the command also has stays in its place. After `--` nothing is an
+    option. Errors: UsageError for a letter that was probably meant for a command that does not have it.
     """
     from metashell.cli.shell_options import KAFKA_SHELL
     from metashell.shell.commands import find_command
@@ -334,9 +340,9 @@ def lift_options(values: SimpleNamespace, words: Sequence[str]) -> list[str]:
 
 
 def split_options(options: Sequence[Option], words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that are options of these, with their values, and all the others, wherever either stand.
+    """Return the words that are these options with their values, and all other words, in whatever order they come.
 
-    Shape: before the first other word an unknown option is among the former, where its error can name those that there are. After `--`
+    Shape: an unknown option before the first other word is among the former, so that its error can name the known ones. After `--`
     nothing is an option.
     """
     own = {name: option for option in options for name in (*option.names, "--help", "-h")}
@@ -359,6 +365,6 @@ def split_options(options: Sequence[Option], words: Sequence[str]) -> tuple[list
 
 
 def _value_of(options: Sequence[Option], name: str, equals: str, rest: list[str]) -> list[str]:
-    """The next word, taken from `rest`, if it is the value of the option of that name."""
+    """Take the next word from `rest` and return it, if it is the value of the option of that name."""
     takes_value = any(name in option.names and not option.is_flag for option in options)
     return [rest.pop(0)] if takes_value and not equals and rest else []

@@ -1,6 +1,6 @@
 """Commands with a declared command line, questions at the terminal, and the signals that stop a command.
 
-`common.command` runs them: streams, errors, exit statuses. Its names are here too, so that a command has them from one place.
+`common.command` runs the commands: streams, errors, exit statuses. Its names are here too, so that a command imports from one place.
 
 A command that runs until it is stopped uses `StopSignals`. A signal is noted from the moment `watch` is called, so none is lost while
 modules are imported or files are created, where an exception could be dropped or leave something behind. It is raised only inside
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def declared_tool(name: str, spec: CommandSpec, work: Callable[[SimpleNamespace], int], *, tells_interrupts: bool = False) -> Tool:
-    """The tool of that name with that command line; `work` gets the parsed values."""
+    """Return the tool with that name and command line; `work` gets the parsed values."""
 
     def run(words: list[str]) -> int:
         values = parsed(spec._replace(name=name), words)
@@ -51,7 +51,7 @@ def declared_tool(name: str, spec: CommandSpec, work: Callable[[SimpleNamespace]
 
 
 def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[CommandSpec, list[str]], int]) -> int:
-    """Find the command of a tool that its first word names, and have it done by `work`, which gets its spec and the words after it."""
+    """Find the command that the first word names, and call `work` with its spec and the words after it."""
 
     from metashell.common.option_parser import render_help
     from metashell.common.options import did_you_mean
@@ -72,12 +72,12 @@ def run_sub_command(tool: CommandSpec, words: list[str], work: Callable[[Command
 
 
 def kafka_tool(name: str, run: Callable[[list[str]], int]) -> Tool:
-    """A tool by the name that Kafka gives it: any error is status 1, and it reads `--version` itself."""
+    """Return a tool with Kafka's name: any error is status 1, and the tool reads `--version` itself."""
     return Tool(name, run, usage_status=STATUS_FAILED, answers_version=False)
 
 
 def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
-    """The parsed command line; None if it asks for help or the version, which is then printed."""
+    """Return the parsed command line. If it asks for help or the version, print it and return None."""
     from metashell.common.option_parser import HelpRequested, parse_command
 
     if "--demo" in words:
@@ -100,9 +100,9 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
 
 
 def chosen_settings(name: str, named: str | None = None) -> Settings | None:
-    """What the file of settings says, None without one: the `named` one, that of METASHELL_CONFIG, or else the usual one.
+    """Read the settings from the `named` file, that of METASHELL_CONFIG, or else the default one; return None without a file.
 
-    Shape: a usual one that is wrong is reported in one line, and nothing is chosen. Errors: SettingsError for one that somebody named.
+    Shape: a fault in the default file is reported in one line, and the result is None. Errors: SettingsError for a file that was named.
     """
     path, is_named = settings_file(named)
     if path is None:
@@ -120,7 +120,7 @@ def chosen_settings(name: str, named: str | None = None) -> Settings | None:
 
 
 def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = True) -> dict[str, str]:
-    """`NAME=VALUE` words of an option, by name. Errors: UsageError, which never repeats what may be a secret."""
+    """Return the `NAME=VALUE` words of an option by name. Errors: UsageError, which never repeats what may be a secret."""
     found = {}
     for number, word in enumerate(words, 1):
         name, equals, value = word.partition("=")
@@ -132,7 +132,7 @@ def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = Tru
 
 
 def write_page(path: str, text: str, *, source: str | None = None) -> None:
-    """Write a page about a source to a file. Errors: PathError if it cannot be written there, or lies in the source or among logs."""
+    """Write a page about a source to a file. Errors: PathError if it cannot be written, or lies in the source or among logs."""
     from metashell.disk.outputs import open_output
 
     try:
@@ -143,7 +143,7 @@ def write_page(path: str, text: str, *, source: str | None = None) -> None:
 
 
 def output_target() -> int | ByteSink:
-    """Where to write bytes for stdout: its descriptor, or its buffer if it has none (in tests)."""
+    """Return where to write bytes for stdout: its descriptor, or its buffer if it has none, as in tests."""
     sys.stdout.flush()
     try:
         return sys.stdout.fileno()
@@ -155,12 +155,12 @@ _AGREED: Final = ("y", "yes")
 
 
 def can_ask() -> bool:
-    """Whether there is a terminal on which to ask."""
+    """Return whether there is a terminal for questions."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(question: str, place: str) -> bool:
-    """Whether a person says yes to a change of the cluster at this place. No line of progress is drawn over the question."""
+    """Ask whether to change the cluster at this place; return whether the answer is yes. Progress does not overwrite the question."""
     from metashell.common.terminal import end_progress, terminal_line
 
     end_progress()
@@ -177,7 +177,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """A signal said to stop; `number` is which."""
+    """The request to stop by a signal; `number` is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -185,7 +185,10 @@ class StopRequested(BaseException):
 
 
 class StopSignals:
-    """`noted` is the first of the signals that came, 0 for none; `watched` are those that can. Only the main thread may call anything."""
+    """The signals that stop a command. Call it only from the main thread.
+
+    `noted` is the first signal that came, 0 for none; `watched` are the signals that can come.
+    """
 
     def __init__(self) -> None:
         self.noted = 0
@@ -193,20 +196,20 @@ class StopSignals:
         self._raises = False
 
     def watch(self) -> None:
-        """From now on signals are noted, but for SIGHUP where nohup has it ignored."""
+        """Start to note signals, except SIGHUP if nohup has it ignored."""
         is_detached = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         self.watched = [number for number in STOP_SIGNALS if number != signal.SIGHUP or not is_detached]
         for number in self.watched:
             signal.signal(number, self._note)
 
     def ignore(self) -> None:
-        """From now on signals do nothing: stopping takes a moment, and leaves nothing half done."""
+        """Ignore signals from now on, so that a short shutdown completes."""
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Here a signal, also one that came before, is StopRequested."""
+        """Raise StopRequested inside the block for a signal, even one that came before."""
         try:
             self._raises = True
             if self.noted:
@@ -224,7 +227,7 @@ class StopSignals:
 
 @contextmanager
 def left_in_order() -> Iterator[None]:
-    """Within, SIGTERM and SIGHUP end the program as an exit does, so that what it has on disk is removed."""
+    """Let SIGTERM and SIGHUP end the program like an exit inside the block, so that its files on disk are removed."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(_KILLED + number)

@@ -1,6 +1,6 @@
 """The declarations of all installed commands; completions and man pages are generated from this list.
 
-Importing it imports every command module. Nothing that runs a command does."""
+Importing it imports every command module. Code that runs a command does not import it."""
 
 from __future__ import annotations
 
@@ -76,4 +76,4 @@ TOOLS: dict[str, CommandSpec] = {
         SPARK_REPORTS,
     )
 }
-"""By name, in the order of the lists."""
+"""The declarations by name, in the order of the lists."""

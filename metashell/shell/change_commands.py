@@ -1,8 +1,8 @@
-"""The administration commands that the shell's verbs stand for, chosen by what their paths name.
+"""The administration commands for the shell's verbs, chosen by what their paths name.
 
 The shell decides nothing about a change: `set /image/configs/TOPIC:orders retention.ms=3600000` becomes `metashell configs set
-topic:orders retention.ms=3600000`, which warns, asks, checks and reports as it always does. An `Administrator`, which cli hands in, runs
-the command."""
+topic:orders retention.ms=3600000`, which warns, asks, checks and reports as usual. An `Administrator`, which cli passes in, runs the
+command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ACL_OPTIONS = {
 
 
 class AdminCommand(NamedTuple):
-    """`metashell NOUN VERB WORDS...`, without the cluster. `question` is what to ask first; empty where the command itself asks."""
+    """`metashell NOUN VERB WORDS...` without the cluster. `question` is the text to confirm first; empty if the command itself asks."""
 
     noun: str
     verb: str
@@ -39,9 +39,10 @@ class AdminCommand(NamedTuple):
 
 
 def set_commands(subjects: Sequence[Subject], words: Sequence[str], image: MetadataImage) -> list[AdminCommand]:
-    """KEY=VALUE words for resources and entities; a value alone for a key or feature; none for a credential: its password is asked for.
+    """Return the commands that set KEY=VALUE words, or the value of a single key or feature.
 
-    Errors: UsageError for what cannot be set, which never repeats a value.
+    A credential takes no words: its command asks for the password. Errors: UsageError for a subject that cannot be set; the message
+    never repeats a value.
     """
     for subject in subjects:
         match subject:
@@ -77,7 +78,7 @@ def set_commands(subjects: Sequence[Subject], words: Sequence[str], image: Metad
 
 
 def unset_commands(subjects: Sequence[Subject], keys: Sequence[str]) -> list[AdminCommand]:
-    """KEY words of resources and entities; none where the path names the key. Errors: UsageError."""
+    """Return the commands that remove keys; no keys are given if the path names the key itself. Errors: UsageError."""
     for subject in subjects:
         match subject:
             case ("config", _, _, str(key)) | ("quota", _, str(key)):
@@ -101,7 +102,7 @@ def unset_commands(subjects: Sequence[Subject], keys: Sequence[str]) -> list[Adm
 
 
 def _level(name: str, text: str, image: MetadataImage) -> AdminCommand:
-    """A level of a feature; of metadata.version also a release."""
+    """Return the command that sets the level of a feature; for metadata.version the level may be a release."""
     features = image.features
     now = features.metadata_version or 0 if name == METADATA_VERSION else features.levels.get(name, 0)
     named = [
@@ -116,12 +117,12 @@ def _level(name: str, text: str, image: MetadataImage) -> AdminCommand:
 
 
 def _is_whole(subject: Subject) -> bool:
-    """Whether the subject is a resource with settings as a whole, not one of its keys."""
+    """Return whether the subject is a whole resource with settings, not one of its keys."""
     return subject[0] not in ("quota", "scram", "feature") and not (subject[0] == "config" and subject[-1] is not None)
 
 
 def _together(verb: str, subjects: Sequence[Subject], words: Sequence[str]) -> list[AdminCommand]:
-    """One command for all resources, so that one question is asked. Errors: UsageError for what has no settings."""
+    """Return one command for all resources, so that it asks only once. Errors: UsageError for a subject without settings."""
     resources = [_resource(subject) for subject in subjects]
     return [AdminCommand("configs", verb, ("--", *resources, *words))] if resources else []
 
@@ -136,7 +137,7 @@ def _removal(subject: Subject, keys: tuple[str, ...]) -> AdminCommand:
 
 
 def delete_commands(subjects: Sequence[Subject], image: MetadataImage) -> list[AdminCommand]:
-    """Topics, all together; settings, quotas, credentials and entries of access one by one. Errors: UsageError."""
+    """Return one command for all topics, and one each for settings, quotas, credentials and ACLs. Errors: UsageError."""
     topics = [subject[1] for subject in subjects if subject[0] == "topic"]
     deeds = [AdminCommand("topics", "delete", ("--", *topics))] if topics else []
     for subject in subjects:
@@ -167,7 +168,7 @@ def delete_commands(subjects: Sequence[Subject], image: MetadataImage) -> list[A
 
 
 def elect_commands(subjects: Sequence[Subject], *, is_unclean: bool) -> list[AdminCommand]:
-    """Partitions, and topics for all of theirs. Errors: UsageError for anything else."""
+    """Return the commands for partitions, or for all partitions of topics. Errors: UsageError for anything else."""
     words = []
     for subject in subjects:
         match subject:
@@ -183,7 +184,7 @@ def elect_commands(subjects: Sequence[Subject], *, is_unclean: bool) -> list[Adm
 
 
 def unregister_commands(subjects: Sequence[Subject], *, is_forced: bool) -> list[AdminCommand]:
-    """Brokers, all together, and controllers one by one. Errors: UsageError for anything else."""
+    """Return one command for all brokers, and one for each controller. Errors: UsageError for anything else."""
     if any(subject[0] not in ("broker", "controller") for subject in subjects):
         raise UsageError("only brokers and controllers are unregistered: /image/cluster/brokers/ID, /image/cluster/controllers/ID")
     options = ("--force", "--") if is_forced else ("--",)
@@ -193,7 +194,7 @@ def unregister_commands(subjects: Sequence[Subject], *, is_forced: bool) -> list
 
 
 def create_commands(subjects: Sequence[Subject], settings: Sequence[str], options: Sequence[str]) -> list[AdminCommand]:
-    """Topics, all alike. Errors: UsageError for anything else."""
+    """Return the commands that create topics, all with the same settings. Errors: UsageError for anything else."""
     if any(subject[0] != "topic" for subject in subjects):
         raise UsageError("only topics are created: /image/topics/byName/NAME; `set` makes settings, quotas and credentials")
     names = [subject[1] for subject in subjects]
@@ -202,7 +203,7 @@ def create_commands(subjects: Sequence[Subject], settings: Sequence[str], option
 
 
 def alter_commands(subjects: Sequence[Subject], partitions: int) -> list[AdminCommand]:
-    """Topics, all alike. Errors: UsageError for anything else."""
+    """Return the commands that give topics a number of partitions. Errors: UsageError for anything else."""
     if any(subject[0] != "topic" for subject in subjects):
         raise UsageError("only topics have a number of partitions: /image/topics/byName/NAME")
     return [AdminCommand("topics", "alter", (f"--partitions={partitions}", "--", *(subject[1] for subject in subjects)))]
@@ -212,7 +213,7 @@ def alter_commands(subjects: Sequence[Subject], partitions: int) -> list[AdminCo
 
 
 def _resource(subject: Subject) -> str:
-    """`topic:orders`, `broker:default`. Errors: UsageError for what has no settings."""
+    """Return the resource as text: `topic:orders`, `broker:default`. Errors: UsageError for a subject without settings."""
     found = resource_of(subject)
     if found is None:
         raise UsageError("it has no settings: name a topic, a broker, or what is below /image/configs or /image/clientQuotas")
@@ -229,7 +230,7 @@ def _entity_options(entity: Iterable[tuple[str, str | None]]) -> list[str]:
 
 
 def _acl_options(acl: Acl) -> Iterable[str]:
-    """Options that choose this entry alone."""
+    """Yield the options that select only this ACL."""
     kind = code_name(ACL_RESOURCE_TYPES, acl.resource_type)
     yield "--cluster" if kind == "CLUSTER" else f"{_ACL_OPTIONS.get(kind, '--topic')}={acl.resource_name}"
     yield f"--pattern={code_name(ACL_PATTERN_TYPES, acl.pattern_type).lower()}"
@@ -240,13 +241,13 @@ def _acl_options(acl: Acl) -> Iterable[str]:
 
 
 class Administrator(Protocol):
-    """Who runs administration commands on the cluster that the shell shows."""
+    """An object that runs administration commands on the cluster that the shell shows."""
 
     def perform(self, called: str, deed: AdminCommand, options: Sequence[str]) -> int:
-        """Run a command, which prints its answer, under the name `called`; its status. Errors: MetashellError."""
+        """Run a command, which prints its answer under the name `called`, and return its status. Errors: MetashellError."""
 
     def committed_offset(self) -> int | None:
-        """An offset below which all lies that was done; None where that cannot be said."""
+        """Return an offset below which all changes so far lie, or None if it is not known."""
 
     def keys(self, subject: Subject) -> Sequence[str]:
-        """The keys that a resource or an entity may have."""
+        """Return the keys that a resource or an entity may have."""

@@ -1,9 +1,9 @@
-"""Completion of the word at the end of a line: commands, options, their values, paths, files and commands of this machine.
+"""Completion of the word at the end of a line: commands, options, their values, paths, files and commands of the system.
 
 `complete` takes the text before the cursor and returns candidates, best first, each with a description. It reads the image that commands
-see, runs nothing, and looks at a bounded number of names: no more than `CANDIDATES_MAX` are returned, so that a hundred thousand topics
-cost no more than ten. Names that begin with the text come first, then those that contain it (`name_matching`). For a verb that changes
-the cluster only names that begin with the text are offered: a wrong guess there would be an accident."""
+see and runs nothing. It looks at a bounded number of names and returns at most `CANDIDATES_MAX`, so that a hundred thousand topics cost
+no more than ten. Names that begin with the text come first, then those that contain it (`name_matching`). For a verb that changes the
+cluster it offers only names that begin with the text, since a wrong guess could do damage."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ CANDIDATES_MAX = 200
 _FILES = "file"
 _EXPRESSION = "expression"
 _TIMED = "time"
-"""A command whose words are another command."""
+"""The command whose arguments are another command."""
 _USUAL_FILTERS = ("less", "grep", "head", "tail", "wc", "sort", "uniq", "jq", "awk", "sed", "cut", "column", "tee", "xargs")
 _LINE_END = re.compile(r"[\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A completion: the text that replaces the line from `start` on, what a menu shows, and a word about it."""
+    """A completion: the text that replaces the line from `start` on, the text of the menu, and a short description."""
 
     text: str
     start: int
@@ -60,8 +60,8 @@ class Candidate:
 
 
 def complete(ctx: Context, line: str) -> list[Candidate]:
-    """The candidates for the end of a line, the best first, at most `CANDIDATES_MAX`."""
-    # A line end in a name would end the line.
+    """Return the candidates for the end of a line, best first, at most `CANDIDATES_MAX`."""
+    # A line break in a candidate would end the line.
     return [candidate for candidate in _candidates(ctx, line) if not _LINE_END.search(candidate.text)]
 
 
@@ -81,7 +81,7 @@ def _candidates(ctx: Context, line: str) -> list[Candidate]:
 
 
 def _is_expression(ctx: Context, words: list[str]) -> bool:
-    """Whether the value of an option that takes an expression is being typed."""
+    """Return whether the cursor is in the value of an option that takes an expression."""
     words = _expanded(ctx, PartialLine(words, "", 0)).words
     command = find_command(words[0]) if len(words) > 1 else None
     option = None if command is None else _open_option(command.spec, words[-1])
@@ -89,7 +89,7 @@ def _is_expression(ctx: Context, words: list[str]) -> bool:
 
 
 def _fields(ctx: Context, line: str) -> list[Candidate]:
-    """The fields that the name at the end of an expression may become; nothing within a text."""
+    """Return the fields that complete the name at the end of an expression; none inside quoted text."""
     found = re.search(r"[A-Za-z_][\w.]*$", line)
     name = found[0] if found is not None else ""
     ahead = line[: len(line) - len(name)]
@@ -101,9 +101,9 @@ def _fields(ctx: Context, line: str) -> list[Candidate]:
 
 
 def expansion(ctx: Context, line: str, limit: int = 50) -> Candidate | None:
-    """The line with the pattern at its end replaced by all that it names; None without a pattern or a match.
+    """Return the line with the pattern at its end replaced by all paths that it matches; None without a pattern or a match.
 
-    Shape: where more than `limit` fit, the line stays as it is, and `meta` says how many there are.
+    Shape: if more than `limit` paths match, the line stays as it is, and `meta` says so.
     """
     if ctx.speaks_kafka:
         return None
@@ -140,7 +140,7 @@ def _complete_words(ctx: Context, partial: PartialLine) -> list[Candidate]:
 
 
 def _expanded(ctx: Context, partial: PartialLine) -> PartialLine:
-    """The words without a `time` at their beginning, and with what an alias there stands for."""
+    """Return the words without leading `time`, and with an alias replaced by its text."""
     if ctx.speaks_kafka:
         return partial
     words = partial.words
@@ -152,7 +152,7 @@ def _expanded(ctx: Context, partial: PartialLine) -> PartialLine:
 
 
 def changes_cluster(spec: CommandSpec) -> bool:
-    """Whether the command is a verb that changes the cluster: those ask first, and `--yes` answers."""
+    """Return whether the command is a verb that changes the cluster: these commands have `--yes`."""
     return any(option.dest == "yes" for option in spec.options)
 
 
@@ -184,7 +184,7 @@ def _from_words(
 
 
 def _open_option(spec: CommandSpec, last: str) -> Option | None:
-    """The option whose value is being typed after the word `last`."""
+    """Return the option whose value follows the word `last`, or None."""
     return next((option for option in spec.options if last in option.names and not option.is_flag), None)
 
 
@@ -213,7 +213,7 @@ def _of_kind(ctx: Context, kind: str, partial: PartialLine, *, is_loose: bool = 
 
 
 def _settings(partial: PartialLine, key: str, typed: str, values: Mapping[str, str]) -> list[Candidate]:
-    """`KEY=VALUE` words for the values that fit what is typed behind the `=`."""
+    """Return `KEY=VALUE` words for the values that match the text after the `=`."""
     found = matching(typed, list(values), CANDIDATES_MAX)
     return [Candidate(f"{quote_word(f'{key}={value}')} ", partial.start, value, values[value]) for value in found]
 
@@ -224,7 +224,7 @@ def _positionals_before(partial: PartialLine) -> list[str]:
 
 
 def _options(spec: CommandSpec, partial: PartialLine) -> list[Candidate]:
-    """The options that fit, each by one of its names: by one with as many dashes as are typed, where there is such a name."""
+    """Return the matching options, each by one of its names: one with as many dashes as typed, if there is one."""
     is_long = partial.current.startswith("--")
     chosen: dict[str, Candidate] = {}
     helps = {name: option.help for option in spec.options for name in option.names} | {"--help": "show the page of this command"}
@@ -239,7 +239,7 @@ def _options(spec: CommandSpec, partial: PartialLine) -> list[Candidate]:
 
 
 def _argument_of(partial: PartialLine) -> Argument | None:
-    """The argument that is being typed, None where the command takes no more."""
+    """Return the argument at the cursor, or None if the command takes no more."""
     command = find_command(partial.words[0]) if partial.words else None
     if command is None or (partial.words[-1].startswith("-") and _open_option(command.spec, partial.words[-1]) is not None):
         return None
@@ -255,7 +255,7 @@ def _argument(ctx: Context, spec: CommandSpec, argument: Argument, partial: Part
 
 
 def _keys(ctx: Context, spec: CommandSpec, partial: PartialLine, *, is_set: bool) -> list[Candidate]:
-    """The keys of what the first path of the line is about: those that are set, or `KEY=` for all that may be."""
+    """Return the keys of the subject of the line's first path: those that are set, or `KEY=` for all that can be set."""
     path = next(iter(_positionals(spec, partial.words[1:])), "")
     subject = subject_of(absolute_components(path, ctx.cwd), ctx.image)
     if subject is None:
@@ -316,7 +316,7 @@ def _files(typed: str, start: int, quote: Callable[[str], str]) -> list[Candidat
 
 
 def _of_sh(line: str, start: int) -> list[Candidate]:
-    """Commands of this machine at the beginning of a pipe's text or after a `|` in it, else files."""
+    """Return commands of the system at the start of a pipe's text or after a `|` in it, else files."""
     text = line[start:]
     word = text[max(text.rfind(char) for char in " \t|;&(") + 1 :]
     before = text[: len(text) - len(word)].rstrip()
@@ -331,13 +331,13 @@ def _of_sh(line: str, start: int) -> list[Candidate]:
 
 
 _SEEN_MAX: Final = 20_000
-"""No more entries of a directory are looked at."""
+"""The most entries of a directory that are looked at."""
 _NEEDS_QUOTING = re.compile(r"[^\w@%+=:,./~-]")
 _programs: tuple[str, list[str]] | None = None
 
 
 def files_at(typed: str, limit: int) -> list[tuple[str, str]]:
-    """The paths that a path may become, each with what it is; directories end with a slash."""
+    """Return the paths that complete a path, each with its kind. Directories end with a slash."""
     head, slash, word = typed.rpartition("/")
     folder = os.path.expanduser(head + slash) or "."
     found: dict[str, bool] = {}
@@ -359,7 +359,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 
 def commands_like(word: str, limit: int) -> list[str]:
-    """The commands of this machine that begin with a word."""
+    """Return the commands of the system that begin with a word."""
     global _programs
     path = os.environ.get("PATH", "")
     if _programs is None or _programs[0] != path:
@@ -372,5 +372,5 @@ def commands_like(word: str, limit: int) -> list[str]:
 
 
 def quoted_for_sh(text: str) -> str:
-    """The text as one word of /bin/sh."""
+    """Return the text quoted as one word of /bin/sh."""
     return _NEEDS_QUOTING.sub(lambda match: "\\" + match[0], text)

@@ -1,7 +1,7 @@
-"""Values of an option or argument by the kind that it declares, each with a description, and paths of the tree.
+"""Values of an option or argument by its declared kind, each with a description, and paths of the tree.
 
 Kinds: broker, rack, config-key, record-type, health, count-field, moment, source, expression. Moments are times at which the source has
-records, and offsets of its checkpoints. A path is completed in its last component, the others are looked up; where one of them is a
+records, and offsets of its checkpoints. The last component of a path is completed; the others are looked up. If one of them is a
 pattern, the matching paths are returned."""
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 _MINUTE_MS: Final = 60_000
 _AGES: Final = (("10m", "ten minutes", 10 * _MINUTE_MS), ("1h", "an hour", 60 * _MINUTE_MS), ("1d", "a day", 1440 * _MINUTE_MS))
 _STARTS_MAX: Final = 4
-"""So many checkpoints are opened, the newest ones."""
+"""The most checkpoints that are opened, beginning with the newest."""
 
 
 def moments(ctx: Context) -> Mapping[str, str]:
-    """Words for moments, each with what it is.
+    """Return words for moments, each with a description.
 
-    Shape: a time ago is offered where there are newer records; else the log ended before it, and the time is counted back from its end.
+    Shape: a time ago is offered if there are newer records. If the log ended before it, the time is counted back from the newest record.
     """
     position = (ctx.present or ctx.image).provenance
     newest, now = position.timestamp_ms, now_ms()
@@ -71,7 +71,9 @@ def moments(ctx: Context) -> Mapping[str, str]:
 
 
 def _starts(ctx: Context) -> list[tuple[int, int]]:
-    """Where an image can begin, with the time of the first record from there on; nothing of a quorum, which would have to be asked."""
+    """Return the offsets at which an image can begin, each with the time of its first record; none for a quorum, which would have to be
+    asked.
+    """
     if ctx.past is None or (ctx.feed is not None and ctx.feed.is_live):
         return []
     try:
@@ -82,19 +84,19 @@ def _starts(ctx: Context) -> list[tuple[int, int]]:
 
 CONFIG_KEY: Final = "config-key"
 META_MAX: Final = 100
-"""Longer texts beside a value are cut: a menu has no room for them."""
+"""The longest description of a value; a menu has no room for more."""
 _NODES_MAX: Final = 20
-"""So many nodes of a directory are looked at for their fields."""
+"""The most nodes of a directory whose fields are looked at."""
 
 
 def values_of(ctx: Context, kind: str) -> Mapping[str, str]:
-    """The values of a kind, in order, each with a description; none for an unknown kind."""
+    """Return the values of a kind in order, each with a description; none for an unknown kind."""
     maker = _MAKERS.get(kind)
     return {} if maker is None else maker(ctx)
 
 
 def about_broker(broker: BrokerRegistration) -> str:
-    """`b1:9092 rack-a fenced`."""
+    """Return a description of a broker: `b1:9092 rack-a fenced`."""
     words = [f"{listener.host}:{listener.port}" for listener in broker.listeners[:1]]
     words += [broker.rack] if broker.rack else []
     words += ["fenced"] if broker.fenced else ["shutting down"] if broker.in_controlled_shutdown else []
@@ -102,7 +104,7 @@ def about_broker(broker: BrokerRegistration) -> str:
 
 
 def about_key(guide: KeyGuide) -> str:
-    """The default of a setting, and the first sentence about it."""
+    """Return the default of a setting and the first sentence of its documentation."""
     default, documentation, _ = guide
     sentence = " ".join((documentation or "").split(". ")[0].replace("<code>", "").replace("</code>", "").split())
     shown = "" if default is None else f"[{default}] "
@@ -110,7 +112,7 @@ def about_key(guide: KeyGuide) -> str:
 
 
 def allowed_values(ctx: Context, key: str) -> Mapping[str, str]:
-    """The words that Kafka takes as the value of a setting; nothing where it takes any number or text."""
+    """Return the words that Kafka accepts as the value of a setting; none if it accepts any number or text."""
     guide = None if ctx.config_guide is None else ctx.config_guide(None).get(key)
     if guide is None:
         return {}
@@ -118,13 +120,13 @@ def allowed_values(ctx: Context, key: str) -> Mapping[str, str]:
 
 
 def values_set(ctx: Context, key: str) -> Mapping[str, str]:
-    """The values that a setting has here, the most frequent first; no secrets."""
+    """Return the values that a setting has here, most frequent first, without secrets."""
     found = Counter(values[key] for (type, _), values in ctx.image.configs.items() if key in values and not is_sensitive_config(type, key))
     return {value: f"set here, {counted(count, 'time')}" for value, count in found.most_common(_NODES_MAX)}
 
 
 def listed_fields(ctx: Context, targets: Sequence[str]) -> Mapping[str, str]:
-    """The fields of what lies in the directories that are named, or in the working directory, each with a value that there is."""
+    """Return the fields of nodes in the named directories, or in the working directory, each with an example value."""
     from metashell.shell.output import summarize, value_text
 
     found: dict[str, str] = {}
@@ -139,7 +141,7 @@ def listed_fields(ctx: Context, targets: Sequence[str]) -> Mapping[str, str]:
 
 
 def cut(text: str) -> str:
-    """The text, or as much of it as a menu has room for."""
+    """Return the text, cut to the room of a menu."""
     return text if len(text) <= META_MAX else f"{text[: META_MAX - 1]}…"
 
 
@@ -153,7 +155,7 @@ def _racks(ctx: Context) -> Mapping[str, str]:
 
 
 def _config_keys(ctx: Context) -> Mapping[str, str]:
-    """The keys that Kafka knows, and those that are set here: of any resource, topics first."""
+    """Return the keys that Kafka knows and those that are set here, for any resource, topics first."""
     known = {} if ctx.config_guide is None else {key: about_key(found) for key, found in ctx.config_guide(None).items()}
     set_here = {key: "set here" for values in ctx.image.configs.values() for key in values if key not in known}
     return {**known, **dict(sorted(set_here.items()))}
@@ -208,7 +210,7 @@ _BROKERS = ["image", "cluster", "brokers"]
 
 
 class TreePath(NamedTuple):
-    """A path as it is typed, what a menu shows of it, and what it is; `ending` follows it on the line."""
+    """A path as typed, its text in a menu, the text that follows it on the line (`ending`), and a description."""
 
     typed: str
     shown: str
@@ -217,7 +219,7 @@ class TreePath(NamedTuple):
 
 
 def paths_like(ctx: Context, typed: str, limit: int, *, is_loose: bool) -> list[TreePath]:
-    """Up to `limit` paths that a typed one may become; with `is_loose` also those that only hold what was typed."""
+    """Return up to `limit` paths that complete a typed one; with `is_loose` also those that contain the typed text."""
     found = _named_like(ctx, typed, limit, is_loose=is_loose)
     if is_loose and has_wildcards(typed) and len(found) < limit:
         taken = {path.typed for path in found}
@@ -247,7 +249,7 @@ def _named_like(ctx: Context, typed: str, limit: int, *, is_loose: bool) -> list
 
 
 def pattern_matches(ctx: Context, typed: str, limit: int) -> list[str]:
-    """The paths that a typed pattern names, up to `limit`, as words of a line; none where it is no pattern."""
+    """Return up to `limit` paths that a typed pattern matches, as words of a line; none if it is not a pattern."""
     if not has_wildcards(typed) or DEEP in typed.split("/"):
         return []
     found = [_path_of(ctx, match, typed) for match in _matches(ctx, typed, limit)]
@@ -255,7 +257,7 @@ def pattern_matches(ctx: Context, typed: str, limit: int) -> list[str]:
 
 
 def _matches(ctx: Context, typed: str, limit: int) -> list[Match]:
-    """The paths that a pattern names, else those that begin with it."""
+    """Return the paths that a pattern matches, else those that begin with a match."""
     if DEEP in typed.split("/"):
         return []
     for pattern in (typed,) if typed.endswith("*") else (typed, f"{typed}*"):
@@ -268,12 +270,12 @@ def _matches(ctx: Context, typed: str, limit: int) -> list[Match]:
 
 
 def _children_that_fit(ctx: Context, typed: str, limit: int) -> list[Match] | None:
-    """`expand_path` for a pattern in the last component only, for directories so large that it would take too long."""
+    """Return the result of `expand_path` for a pattern in the last component of a large directory, where that is too slow; else None."""
     head, slash, word = typed.rpartition("/")
     components = absolute_components(head + slash or ".", ctx.cwd)
     pattern, kafkas = compile_component(word), compile_kafka_component(word)
     directory = None if has_wildcards(head) else _look_up(ctx.root, components)
-    # Where our rules and Kafka's differ, both have to be tried.
+    # If our rules and Kafka's differ, both have to be tried.
     if pattern is None or kafkas is None or pattern.pattern != kafkas.pattern or not isinstance(directory, Directory):
         return None
     names = directory.child_names()
@@ -286,7 +288,7 @@ def _children_that_fit(ctx: Context, typed: str, limit: int) -> list[Match] | No
 
 
 def _path_of(ctx: Context, match: Match, typed: str) -> TreePath:
-    """A match as a path below where the typed one begins."""
+    """Return a match as a path relative to where the typed one begins."""
     path = "/".join(map(quote_glob, match.path.split("/")))
     here = ctx.cwd.rstrip("/") + "/"
     if not typed.startswith("/") and ".." not in typed.split("/") and path.startswith(here):
@@ -296,7 +298,7 @@ def _path_of(ctx: Context, match: Match, typed: str) -> TreePath:
 
 
 def _about(ctx: Context, components: Sequence[str], node: Node) -> str:
-    """A few words about a node, which cost no more than reading the node."""
+    """Return a short description of a node that costs no more than reading the node."""
     if node.type == "topic" and (count := node.envelope_info.get("partition_count")) is not None:
         return f"topic, {counted(count, 'partition')}"
     if components == _BROKERS and node.name.isdigit() and (broker := ctx.image.cluster.brokers.get(int(node.name))) is not None:

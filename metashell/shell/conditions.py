@@ -1,4 +1,4 @@
-"""Tests joined by `and`, `or` and `not`: from the words of `find`, and from `--where` as commands take it, to a tree."""
+"""Tests joined by `and`, `or` and `not`, parsed to a tree from the words of `find` and from `--where`."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ FIELDS: Final = {
     **dict.fromkeys(ROW_FIELDS, "a field of partitions"),
     **dict.fromkeys(BITS, "whether a partition is, and how many of a topic are"),
 }
-"""The fields that most questions are about, with a word on each; nodes have all others that `cat` shows too."""
+"""The most common fields, each with a description. Nodes also have all other fields that `cat` shows."""
 
 
 class Conditions:
-    """The expressions of one command line. After all nodes `finish` says which names none of them had."""
+    """The expressions of one command line. After all nodes, `finish` reports the names that none of them had."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -56,20 +56,22 @@ class Conditions:
         self._has_found = False
 
     def tree(self, text: str) -> Tree[Predicate]:
-        """An expression as tests that all must hold. Errors: CaretError."""
+        """Return an expression as tests that must all hold. Errors: CaretError."""
         where = parse_where(text)
         self._wheres += where.parts
         return And(tuple(where_predicate(self._ctx, part, self._names) for part in where.parts))
 
     def counted(self, found: Iterable[Item]) -> Iterator[Item]:
-        """Pass on the nodes found; `finish` needs to know whether there were any."""
+        """Pass on the nodes found, and note for `finish` whether there are any."""
         for item in found:
             self._has_found = True
             yield item
 
     def finish(self) -> None:
-        """Say what an answer hides: a name that no node had, where nothing was found also a usual one that had no node here, and a
-        comparison that met only values of another kind."""
+        """Report why an answer may mislead: a name that no node had, and a comparison that met only values of another kind.
+
+        A usual name is reported only if nothing was found.
+        """
         for name in self._names.asked:
             if name not in self._names.seen and not (self._has_found and name in FIELDS):
                 near = "" if name in FIELDS else did_you_mean(name, [*FIELDS])
@@ -85,7 +87,7 @@ Other = TypeVar("Other")
 
 
 class Test(NamedTuple):
-    """One test: its option, its value (None for a flag), and which of all words it is."""
+    """One test: its option, its value (None for a flag), and its index among all words."""
 
     option: Option
     value: object
@@ -94,21 +96,21 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[Leaf]):
-    """True where its part is not."""
+    """A negation: true if its part is false."""
 
     part: Tree[Leaf]
 
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[Leaf]):
-    """True where all parts are; without parts it always is."""
+    """A conjunction: true if all parts are true, and without parts."""
 
     parts: tuple[Tree[Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Generic[Leaf]):
-    """True where any part is."""
+    """A disjunction: true if any part is true."""
 
     parts: tuple[Tree[Leaf], ...]
 
@@ -129,7 +131,7 @@ Words = list[str]
 
 
 def holds(tree: Tree[Leaf], decide: Callable[[Leaf], bool | None]) -> bool | None:
-    """The value of a tree; None where it depends on leaves for which `decide` returns None."""
+    """Return the value of a tree, or None if it depends on leaves for which `decide` returns None."""
     if isinstance(tree, Not):
         found = holds(tree.part, decide)
         return None if found is None else not found
@@ -146,7 +148,7 @@ def holds(tree: Tree[Leaf], decide: Callable[[Leaf], bool | None]) -> bool | Non
 
 
 def leaves(tree: Tree[Leaf]) -> list[Leaf]:
-    """All leaves in order."""
+    """Return all leaves in order."""
     if isinstance(tree, Not):
         return leaves(tree.part)
     if isinstance(tree, And | Or):
@@ -155,7 +157,7 @@ def leaves(tree: Tree[Leaf]) -> list[Leaf]:
 
 
 def mapped(tree: Tree[Leaf], change: Callable[[Leaf], Tree[Other]]) -> Tree[Other]:
-    """The tree with another tree at the place of each leaf."""
+    """Return the tree with each leaf replaced by another tree."""
     if isinstance(tree, Not):
         return Not(mapped(tree.part, change))
     if isinstance(tree, And):
@@ -166,16 +168,16 @@ def mapped(tree: Tree[Leaf], change: Callable[[Leaf], Tree[Other]]) -> Tree[Othe
 
 
 def read_words(words: Sequence[str], tests: dict[str, Option], others: Sequence[Option]) -> tuple[Words, Tree[Test]]:
-    """The tree that words mean, and the words that are no part of it: paths, which come first, and other options with their values.
+    """Return the words outside the tree, and the tree of tests. The former are paths, which come first, and other options with values.
 
-    Errors: CaretError at the word that is wrong.
+    Errors: CaretError at the faulty word.
     """
     reader = _Reader(words, tests, {name: option for option in others for name in option.names})
     return reader.rest, reader.tree
 
 
 class _Reader:
-    """Goes through the words once; `rest` and `tree` are what came of them."""
+    """A single pass through the words; `rest` and `tree` are its results."""
 
     def __init__(self, words: Sequence[str], tests: dict[str, Option], others: dict[str, Option]) -> None:
         self._words = words
@@ -191,7 +193,7 @@ class _Reader:
             raise self._error("`)` without a `(` before it", self._pieces[self._next])
 
     def _separate(self) -> list[Test | int]:
-        """The tests, and the indices of the words between that join them."""
+        """Return the tests, and the indices of the words that join them."""
         pieces: list[Test | int] = []
         while self._at < len(self._words):
             index = self._at
@@ -287,7 +289,7 @@ class _Reader:
         return isinstance(piece, int) and self._words[piece].replace("--", "-") in words
 
     def _error(self, message: str, at: int | Test) -> CaretError:
-        """An error at a word, shown in the whole line of words."""
+        """Return an error at a word, shown within the whole line."""
         from shlex import quote
 
         shown = [word if word in ("(", ")", "!") else quote(word) for word in self._words]

@@ -1,9 +1,9 @@
-"""The state that commands work with: the tree, the working directory, and where output goes in which form.
+"""The state that commands work with: the tree, the working directory, and the output and its form.
 
-Commands write through a `Context` and fail through `Context.fail`, so wording, streams and statuses are decided here. Our own
-format reports errors on stderr with status 1; Kafka's prints them on stdout with status 0.
+Commands write through a `Context` and fail through `Context.fail`, which decides wording, streams and statuses. Our own voice reports
+errors on stderr with status 1; Kafka's prints them on stdout with status 0.
 
-A source that changes is a `Feed`, which cli hands in: a live quorum, or a directory that its node is writing. The shell calls `view()`
+A source that changes is a `Feed`, which cli passes in: a live quorum, or a directory that its node is writing. The shell calls `view()`
 before each command and each prompt, so that one command sees one image."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STATUS_FAILED = 1
 STATUS_USAGE = 2
 
 _HINTS_MAX = 100
-"""The most missing paths of a run for which a near one is looked for: a script may name thousands."""
+"""The most missing paths in a run for which a similar one is looked for, since a script may name thousands."""
 MISSING = "missing"
 IS_DIRECTORY = "is directory"
 NOT_DIRECTORY = "not directory"
@@ -70,18 +70,19 @@ _KAFKA_MESSAGES = {
 class Context:
     """One run of the shell.
 
-    Shape: `display` is where answers go and `output` their form (text, json, jsonl, table, csv or kafka); `history` holds typed
-    lines. `feed` is the source of newer images where there is one, and `make_root` the tree over one, given the tree before.
-    `election` gives the election in quorum-state, None without one. `ask_quorum` gives what a live quorum answers (the limit of
-    lag is in ms), None where there is none, `static_min_isr` what it takes min.insync.replicas for where no record says, and `gathered` the
-    facts beside the image.
-    `past` gives the history of the source, None where it has none that can be read, and `other_past` that of another source (a path, or
+    Shape: `display` is where answers go, `output` their form (text, json, jsonl, table, csv or kafka), and `history` the typed lines.
+    `feed` is the source of newer images, and `make_root` makes the tree of an image, given the previous tree.
+    `election` returns the election in quorum-state, or None. `ask_quorum` returns the answers of a live quorum (the limit of lag is in
+    ms) and is None without one. `static_min_isr` returns the min.insync.replicas that the quorum uses if no record sets it, and
+    `gathered` the facts beside the image.
+    `past` returns the history of the source and is None if it has none; `other_past` returns that of another source (a path, or
     controllers). `at` is the end offset of the earlier image that is shown, None for the newest.
-    `administrator` changes the cluster, None where that is off.
-    `chosen` are the settings of a file, if there is one. `config_guide` gives the keys that a type of resource may have,
-    or for None all. `is_last` says that no command follows, which could see what was done.
-    `open_output` gives the descriptor of a file to write, or to append to, but of none that is read; None where no files are written.
-    `has_pager` says that a long answer may go to a pager, `timing` that times are shown, None where nobody said so.
+    `administrator` changes the cluster, and is None if changes are off.
+    `chosen` are the settings of a file, if there is one. `config_guide` returns the keys of a type of resource, or of all types for
+    None. `is_last` says that no command follows that could see a change.
+    `open_output` returns the descriptor of a file to write or append to, and refuses files that are read; it is None if no files are
+    written. `has_pager` says that a long answer may go to a pager. `timing` says whether times are shown, and is None if the user did
+    not say.
     """
 
     root: Node
@@ -122,7 +123,7 @@ class Context:
     _misses: int = field(init=False, default=0)
     _election_trouble: str = field(init=False, default="")
     fenced_times: tuple[ClusterImage, dict[int, str]] | None = field(init=False, default=None)
-    """The answer of `fenced_times` for the brokers of an image."""
+    """The cached answer of `fenced_times` for the brokers of an image."""
 
     def __post_init__(self) -> None:
         self._show_on(self.display)
@@ -134,7 +135,7 @@ class Context:
 
     @contextmanager
     def writing_to(self, display: Display, err: TextIO | None = None) -> Iterator[None]:
-        """Inside, answers go to another display, and reports to another stream if one is given."""
+        """Send answers to another display inside the block, and reports to another stream if one is given."""
         before, err_before = self.display, self.err
         self._show_on(display)
         self.err = err or self.err
@@ -146,17 +147,17 @@ class Context:
 
     @property
     def is_timing(self) -> bool:
-        """Whether the time of each command is shown."""
+        """Return whether to show the time of each command."""
         return self.chosen is not None and self.chosen.timing if self.timing is None else self.timing
 
     @property
     def out(self) -> TextSink:
-        """Where to write text that holds no data or is escaped already."""
+        """Return the sink for text that holds no data or is already escaped."""
         return self.display.out
 
     @property
     def health(self) -> Health:
-        """The health of the image that commands see now; it keeps what was computed."""
+        """Return the health of the current image; it keeps what it has computed."""
         if self._health is None or self._health.image is not self.image:
             from metashell.metadata.checks import Health
 
@@ -165,11 +166,11 @@ class Context:
         return self._health
 
     def use_health(self, health: Health) -> None:
-        """Use a health that was computed already, by the code that gathered facts of this image."""
+        """Use a health that was already computed when the facts of this image were gathered."""
         self._health = health
 
     def facts(self, health: Health | None = None, lag_after_ms: int = 10_000) -> Facts:
-        """All that is known of the cluster whose image commands see now."""
+        """Return all facts about the cluster of the current image."""
 
         from metashell.metadata.checks import Facts
         from metashell.metadata.image import EMPTY_IMAGE
@@ -186,7 +187,7 @@ class Context:
         return replace(facts, health=health or self.health, quorum=quorum, not_followed=trouble, label=self.source_label)
 
     def voter_ids(self) -> Sequence[int]:
-        """The ids of the voters as records, quorum-state or a live leader say; empty where none of them does."""
+        """Return the ids of the voters from records, quorum-state or a live leader; empty if none of them has any."""
         from metashell.shell.health_text import voters_of
 
         details = {} if self.feed is None or self.at is not None else self.feed.view().details
@@ -195,12 +196,12 @@ class Context:
         return [voter["id"] for voter in voters]
 
     def noted_election(self) -> Leader | None:
-        """The election in the node's quorum-state, which stands for that of a compacted log; a file that cannot be read is reported."""
+        """Return the election in the node's quorum-state, for use if the log no longer has it. An unreadable file is reported."""
         try:
             return None if self.election is None else self.election()
         except MetashellError as error:
             message = f"{self.command}: {error}"
-            # Several parts of one answer ask for it; each answer reports it once.
+            # Several parts of one answer call this; each answer reports the error once.
             if message != self._election_trouble or self.status < STATUS_FAILED:
                 self._election_trouble = message
                 self.complain(message, STATUS_FAILED)
@@ -208,7 +209,7 @@ class Context:
 
     @property
     def settings(self) -> Settings:
-        """The settings from the user's file, else the defaults."""
+        """Return the settings from the user's file, else the defaults."""
         if self.chosen is None:
             from metashell.common.settings import DEFAULTS
 
@@ -217,7 +218,7 @@ class Context:
 
     @property
     def speaks_kafka(self) -> bool:
-        """Whether messages, statuses and interaction are those of kafka-metadata-shell."""
+        """Return whether messages, statuses and interaction are those of kafka-metadata-shell."""
         return self.voice == "kafka"
 
     def refresh(self) -> None:
@@ -226,15 +227,15 @@ class Context:
             self.show(self.feed.view().image)
 
     def show(self, image: MetadataImage) -> None:
-        """Make `image` the one that commands see."""
+        """Make `image` the current one."""
         if image is not self.image and self.make_root is not None:
             self.root = self.make_root(image, self.root)
             self.image = image
 
     def resolve(self, targets: Sequence[str], *, as_starts: bool = False) -> Iterator[Match]:
-        """Every node that the targets name, in order; a target that names nothing is reported in its turn.
+        """Yield every node that the targets name, in order; a missing target is reported in its turn.
 
-        With `as_starts`, for walks down from there: where one target names a node and others below it, only the first.
+        With `as_starts`, for walks down from the nodes, a node below another one is left out.
         """
         for target in targets:
             found = False
@@ -246,12 +247,12 @@ class Context:
                 self.fail(target, MISSING)
 
     def matches(self, target: str) -> Iterator[Match]:
-        """Every node that one target names."""
+        """Return every node that one target names."""
         expand = expand_kafka if self.speaks_kafka else expand_path
         return expand(self.root, absolute_components(target, self.cwd))
 
     def is_single(self, targets: Sequence[str]) -> bool:
-        """Whether the targets can only name one node: one path without wildcards."""
+        """Return whether the targets can only name one node: a single path without wildcards."""
         return len(targets) == 1 and not has_wildcards("/".join(absolute_components(targets[0], self.cwd)))
 
     def fail(self, thing: str, problem: str) -> None:
@@ -265,7 +266,7 @@ class Context:
             self.complain(f"{self.command}: {thing}: {words}", STATUS_FAILED)
 
     def _nearest_words(self, target: str) -> str:
-        """That a path is missing, with the one that was probably meant; empty if there is none like it."""
+        """Return words about the path that was probably meant; empty if no path is similar."""
         from metashell.shell.name_matching import nearest_path
         from metashell.shell.words import quote_word
 
@@ -274,14 +275,14 @@ class Context:
         return "" if near is None else f"No such file or directory (did you mean {quote_word(near)}?)"
 
     def say(self, message: str) -> None:
-        """Print a line as Kafka's shell does, on stdout; for our own forms, which programs read there, on stderr."""
+        """Print a line on stdout as Kafka's shell does, but on stderr for the forms that programs read."""
         if self.output in ("text", "kafka"):
             self.line(message)
         else:
             self.complain(message, 0)
 
     def complain(self, message: str, status: int) -> None:
-        """Write one line to stderr, after what stdout already holds, and remember the status."""
+        """Write one line to stderr after the output so far, and remember the status."""
         clear_progress()
         with suppress(BrokenPipeError):
             self.out.flush()
@@ -289,13 +290,13 @@ class Context:
         self.status = max(self.status, status)
 
     def complain_of(self, error: MetashellError, status: int) -> None:
-        """Report an error of the command, with the text that is wrong and a caret where it has them."""
+        """Report an error of the command, with its text and a caret if the error has them."""
         self.complain(f"{self.command}: {error}", status)
         for line in getattr(error, "excerpt", ()):
             self.err.write(f"    {terminal_line(line)}\n")
 
     def certainty(self) -> dict[str, int | None]:
-        """How far the image is certain, for every JSON object: `certain_to` and `end_offset`."""
+        """Return `certain_to` and `end_offset` of the image, which every JSON object has."""
         provenance = self.image.provenance
         return {"certain_to": provenance.certain_to, "end_offset": provenance.end_offset}
 
@@ -307,26 +308,26 @@ class View(Protocol):
     def image(self) -> MetadataImage: ...
     @property
     def lag(self) -> int | None:
-        """Committed records that are not yet in the image; None if unknown."""
+        """Return the number of committed records that the image lacks; None if unknown."""
 
     @property
     def trouble(self) -> str:
-        """Why the image is not updated, in a few words (`no leader for 14 s`); empty while all is well."""
+        """Return why the image is not updated, in a few words (`no leader for 14 s`); empty if it is."""
 
     @property
     def details(self) -> dict[str, object]:
-        """Facts about the source that `status` shows, in snake_case; empty for a directory."""
+        """Return facts about the source for `status`, in snake_case; empty for a directory."""
 
 
 class Subscription(Protocol):
-    """The steps from the image that was newest when it was made; none is missing, but several may come as one."""
+    """The steps from the image that was newest at its creation. None is missing, but several may come as one."""
 
     @property
     def start(self) -> MetadataImage:
-        """The image before the first step."""
+        """Return the image before the first step."""
 
     def next(self, timeout_s: float) -> Step | None:
-        """The next step, None if there was none in time. Errors: MetashellError if there can be no more."""
+        """Return the next step, or None if none came in time. Errors: MetashellError if there can be no more."""
 
     def close(self) -> None: ...
 

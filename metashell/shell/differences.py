@@ -1,8 +1,7 @@
-"""The differences between an image and the next one below some paths, as objects and as lines.
+"""The differences between two successive images below some paths, as objects and as lines.
 
-A change concerns one leaf, or a topic as a whole (`created` and `removed`; its partitions are leaves). Values are compared with
-their secrets and shown redacted.
-"""
+A change concerns one leaf, or a whole topic (`created` and `removed`; its partitions are leaves). Values are compared with their secrets
+and shown redacted."""
 
 from __future__ import annotations
 
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 CREATED, CHANGED, REMOVED, SAME = "created", "changed", "removed", "same"
 _ROLES = {CREATED: GOOD, REMOVED: BAD}
 _DIRECTORIES = ("directories", "logDirs", "cordonedLogDirs")
-"""Fields that hold ids of directories, some of which stand for none."""
+"""Fields with ids of directories; some of the ids have a special meaning."""
 _NOTHING = object()
 
 
 class Change(NamedTuple):
-    """One difference. `before` and `after` are redacted values, None for nothing and for null; `kind` says which."""
+    """One difference. `before` and `after` are redacted values, None both for absence and for null; `kind` tells them apart."""
 
     kind: str
     path: str
@@ -41,14 +40,14 @@ class Change(NamedTuple):
     before: Any
     after: Any
     node: Node
-    """The node as it is afterwards, or as it was if it is gone."""
+    """The node after the change, or before it if the node is gone."""
 
 
 class ChangeWatch:
-    """The paths to compare: patterns of components; without any, everything.
+    """The paths to compare, as patterns of components; without patterns, all paths.
 
-    Shape: below /image the records of a step say which nodes to compare. Other paths (the second view, /image/provenance) are
-    compared as a whole.
+    Shape: below /image the records of a step say which nodes to compare. Other paths (the second view, /image/provenance) are compared
+    as a whole.
     """
 
     def __init__(self, patterns: Sequence[Sequence[str]]) -> None:
@@ -56,7 +55,7 @@ class ChangeWatch:
         self._others = [list(pattern) for pattern in patterns if _needs_comparing(pattern)]
 
     def changes(self, step: Step, before: Node, after: Node, redact: bool) -> Iterator[Change]:
-        """The changes of a step between two trees in the order of their records; each path once."""
+        """Yield the changes of a step between two trees in the order of their records, each path once."""
         yield from self.changes_at(touched_places(step).items(), step, before, after, redact)
         position = step.after.provenance
         origin = Origin(position.offset, position.epoch, position.timestamp_ms, "")
@@ -67,7 +66,7 @@ class ChangeWatch:
     def changes_at(
         self, places: Iterable[tuple[Place, Origin]], step: Step, before: Node, after: Node, redact: bool, *, all_touched: bool = False
     ) -> Iterator[Change]:
-        """The changes at these places, each path once; with `all_touched` also what was written again as it was."""
+        """Yield the changes at these places, each path once; with `all_touched` also nodes that were rewritten without a change."""
         seen: set[tuple[str, ...]] = set()
         for place, origin in places:
             for path in self._selected(paths_of(place, step.after, step.before), before, after):
@@ -85,7 +84,7 @@ class ChangeWatch:
             if any(len(pattern) <= len(path) for pattern in fitting):
                 yield path
             for pattern in fitting:
-                # A topic was created or removed as a whole, and the pattern names something inside it.
+                # A whole topic was created or removed, and the pattern names something inside it.
                 below = (*path, *pattern[len(path) :])
                 if len(below) > len(path):
                     yield from sorted(_leaves(before, below) | _leaves(after, below))
@@ -94,7 +93,7 @@ class ChangeWatch:
 
 
 def _needs_comparing(pattern: Sequence[str]) -> bool:
-    """Whether no record says when this path changes."""
+    """Return whether no record shows when this path changes."""
     if not pattern:
         return False
     return pattern[0] != "image" or (len(pattern) > 1 and pattern[1] in ("provenance", "faults"))
@@ -144,7 +143,7 @@ def _value(node: Node | None, redact: bool) -> Any:
 
 
 def change_fields(change: Change) -> dict[str, Any]:
-    """A change as JSON. Units: `timestamp` is that of the record, in Unix milliseconds."""
+    """Return a change as JSON. Units: `timestamp` is that of the record, in Unix milliseconds."""
     origin = change.origin
     return {
         "path": change.path,
@@ -160,20 +159,23 @@ def change_fields(change: Change) -> dict[str, Any]:
 
 
 def change_line(ctx: Context, change: Change) -> str:
-    """`312 changed /image/topics/byName/orders/0 leader: 1 -> 2; leaderEpoch: 4 -> 5`; of what is new, what `ls -l` says of it."""
+    """Return a change as a line: `312 changed /image/topics/byName/orders/0 leader: 1 -> 2; leaderEpoch: 4 -> 5`.
+
+    A new node has its details of `ls -l`.
+    """
     parts = (str(change.origin.offset), kind_word(ctx, change.kind), change.path, difference(ctx, change))
     return ctx.display.joined(filter(None, parts), " ")
 
 
 def kind_word(ctx: Context, kind: str) -> str:
-    """The kind of a change, green for new and red for removed, as in patches."""
+    """Return the kind of a change, green for new and red for removed nodes, as in patches."""
     return ctx.display.paint(_ROLES.get(kind, ""), kind)
 
 
 def change_lines(ctx: Context, start: str, change: Change, indent: int) -> Iterator[str]:
-    """`start`, what happened, and what differs: one line.
+    """Yield `start`, the kind of the change and the difference as one line.
 
-    Where a terminal has no room for it, there are several, the later ones `indent` columns in.
+    On a narrow terminal there are several lines, and all but the first are indented by `indent` columns.
     """
     display = ctx.display
     what = display.joined((kind_word(ctx, change.kind), change.path), " ")
@@ -204,13 +206,13 @@ def change_lines(ctx: Context, start: str, change: Change, indent: int) -> Itera
 
 
 def difference(ctx: Context, change: Change) -> str:
-    """The difference in one line: fields with both values; for a new node the details of `ls -l`; nothing for a removed one."""
+    """Return the difference as one line: fields with both values; for a new node its details of `ls -l`; nothing for a removed one."""
     parts, between = _differences(ctx, change)
     return ctx.display.joined(parts, between) if parts else ""
 
 
 def _differences(ctx: Context, change: Change) -> tuple[list[str], str]:
-    """The parts of that line, and what stands between them."""
+    """Return the parts of that line, and their separator."""
     display = ctx.display
     if change.kind in (SAME, REMOVED):
         return [], ""
@@ -222,13 +224,13 @@ def _differences(ctx: Context, change: Change) -> tuple[list[str], str]:
 
 
 def change_text(ctx: Context, change: Change) -> str:
-    """The text of `difference`, without colours."""
+    """Return the text of `difference` without colours."""
     text = difference(ctx, change)
     return getattr(text, "plain", text)
 
 
 def patch_lines(ctx: Context, change: Change) -> Iterator[str]:
-    """The values before and after as a patch: `-` and `+` before each field that differs."""
+    """Yield the values before and after as a patch: `-` and `+` before each differing field."""
     before = change.before if change.kind != CREATED else None
     after = change.after if change.kind != REMOVED else None
     for name, was, now in _pairs(before, after):
@@ -243,7 +245,7 @@ def _named_directories(value: Any) -> Any:
 
 
 def _pairs(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that differ, each with `: ` behind its name, and both values; one without a name where values have no fields."""
+    """Yield the differing fields, each name with `: ` after it, and both values. The name is empty for values without fields."""
     fields = [value for value in (before, after) if value is not None]
     if fields and all(isinstance(value, dict) for value in fields):
         was, now = before or {}, after or {}

@@ -1,12 +1,12 @@
-"""The language of `--where`: a small part of Python's expressions, about the fields of a node.
+"""The language of `--where`: a small part of Python's expressions over the fields of a node.
 
-Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`), `and`, `or`, `not`, parentheses, `len(NAME)`, names, text, numbers,
-`true`, `false`, `null`, and lists of those. A name is a field of the node, null where the node lacks it. Order and `in` are false between
-values that have none, such as null and 5; `not` turns that round. Text parsed by `ast` becomes closures here; Python itself never
-evaluates any.
+It has comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`), `and`, `or`, `not`, parentheses, `len(NAME)`, names, text,
+numbers, `true`, `false`, `null`, and lists of those. A name is a field of the node, null if the node lacks it. Order and `in` are false
+between values that have none, such as null and 5; `not` makes that true. `ast` parses the text, and closures are made from its tree;
+Python never evaluates the text.
 
-`leader == "4"` is false for every partition, since 4 is no text; an empty answer would read as "there is none". So a comparison remembers
-the kinds of values it met, and one that met only values it cannot compare is reported at the end."""
+`leader == "4"` is false for every partition, since 4 is a number, and the empty answer would look like a true one. So a comparison
+remembers the kinds of values it met. One that met only values it cannot compare is reported at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Value = Any
 """A JSON value: text, number, bool, null, or a list or object of those."""
 Lookup = Callable[[str], Value]
-"""Gives the value of a name, None for null and for what is not there."""
+"""A function that returns the value of a name, None for null and for a missing field."""
 Evaluate = Callable[[Lookup], Value]
 
 LENGTH_MAX: Final = 1000
@@ -49,10 +49,10 @@ _SYMBOLS: Final = {
 
 
 class Where(NamedTuple):
-    """An expression: `holds` says whether it is true of what a lookup describes, `names` are those that it asks for.
+    """An expression: `holds` returns whether it is true for a lookup, `names` are the names it uses.
 
     Shape: `bare` is the name if the whole expression is one. `parts` are expressions that must all hold, at least this one.
-    `comparisons` are those of a name with something written there: they remember what they met.
+    `comparisons` are those between a name and a constant; they remember the values they met.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Where(NamedTuple):
 
 
 def parse_where(text: str) -> Where:
-    """The expression that a text means. Errors: CaretError."""
+    """Return the expression of a text. Errors: CaretError."""
     _refuse_odd_text(text)
     return _Compiler(text).where()
 
@@ -83,7 +83,7 @@ def _refuse_odd_text(text: str) -> None:
 
 
 def _parsed(text: str, shift: int) -> ast.expr:
-    """The syntax tree of the text from `shift` on. It is only read: never compiled, never evaluated."""
+    """Return the syntax tree of the text from `shift` on. It is only read, never compiled or evaluated."""
     import ast
 
     with warnings.catch_warnings():
@@ -91,7 +91,7 @@ def _parsed(text: str, shift: int) -> ast.expr:
         try:
             return ast.parse(text[shift:], mode="eval").body
         except SyntaxError as error:
-            # What is missing at the end has no place.
+            # An error at the end of the text has no place.
             index = shift + error.offset - 1 if error.offset else len(text.rstrip())
             is_assignment = text[index : index + 1] == "=" and text[index : index + 2] != "=="
             message = "use == to compare" if is_assignment else _lowered(error.msg.partition(" (detected")[0])
@@ -107,11 +107,11 @@ def _lowered(message: str) -> str:
 
 
 class _Compiler:
-    """Makes closures of one text's nodes; whatever is not listed here is refused."""
+    """Makes closures from the syntax tree of one text, and refuses any node that is not listed here."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # Blanks at the start would be an indentation.
+        # Leading blanks would be an indentation to Python.
         self._shift = len(text) - len(text.lstrip(" "))
         self._bytes = text.encode()[self._shift :]
         self._names: set[str] = set()
@@ -166,7 +166,7 @@ class _Compiler:
         return lambda lookup: all(compare(left(lookup), right(lookup)) for compare, left, right in tests)
 
     def _remembering(self, symbol: str, left: ast.expr, right: ast.expr) -> Callable[[Value, Value], bool]:
-        """The comparison; between a name and a constant, one that remembers what it met."""
+        """Return the comparison; between a name and a constant, one that remembers the values it met."""
         import ast
 
         compare = _COMPARISONS[symbol]
@@ -226,7 +226,7 @@ class _Compiler:
         raise self._error(f"not understood: {_WHAT.get(type(node).__name__, 'this')}", node)
 
     def _source(self, node: ast.Name) -> str:
-        """A name as it was typed: Python folds letters that look alike."""
+        """Return a name as it was typed: Python normalises letters that look alike."""
         return self._bytes[node.col_offset : node.end_col_offset].decode()
 
     def _error(self, message: str, node: ast.expr) -> CaretError:
@@ -269,7 +269,7 @@ def _length(value: Value) -> int | None:
 
 
 def _equal(left: Value, right: Value) -> bool:
-    """Equal by value, without Python's liberties: true is not 1."""
+    """Return whether two values are equal; unlike in Python, true is not 1."""
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_equal, left, right))
     if isinstance(left, bool) or isinstance(right, bool):
@@ -310,7 +310,7 @@ _ORDERED: Final = frozenset({_NUMBER, _TEXT})
 
 
 class Comparison:
-    """One comparison of the field `name`, written at `index` of the expression, with a constant; `is_left`: the field comes first."""
+    """A comparison of the field `name`, at `index` of the expression, with a constant. With `is_left` the field comes first."""
 
     def __init__(self, name: str, index: int, symbol: str, constant: object, *, is_left: bool) -> None:
         self.name = name
@@ -322,7 +322,7 @@ class Comparison:
         self._other: object = None
 
     def remembering(self, compare: Compare) -> Compare:
-        """The same comparison, which looks at values until it met one that can be compared."""
+        """Return the same comparison, which examines values until it meets one that can be compared."""
 
         def look(left: object, right: object) -> bool:
             if not self._has_met:
@@ -333,7 +333,7 @@ class Comparison:
 
     @property
     def complaint(self) -> str:
-        """Why it never held or always did; empty if it met a value that can be compared, or none at all."""
+        """Return why it never held or always did; empty if it met a value that can be compared, or none at all."""
         if self._has_met or self._other is None:
             return ""
         found, written = self._other, self._constant
@@ -356,7 +356,7 @@ class Comparison:
             self._other = value
 
     def _can_compare(self, value: object) -> bool | None:
-        """Whether the value and the constant have anything in common; None where that cannot be seen."""
+        """Return whether the value and the constant can be compared, or None if that cannot be told."""
         if self._constant is None:
             return True
         if "in" in self._symbol:
@@ -367,7 +367,7 @@ class Comparison:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a value, in words."""
+    """Return the kind of a value in words."""
     match value:
         case bool():
             return _TRUTH
@@ -393,7 +393,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _item(value: object) -> object:
-    """The first item of a list, to name its kind; any other value itself."""
+    """Return the first item of a list, which names its kind; any other value itself."""
     return value[0] if isinstance(value, list | tuple) and value else value
 
 

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["Line", "LineError", "Redirect", "Step", "parse_line"]
 
 WORDS, FILE, PIPE, COMMENT = "words", "file", "pipe", "comment"
-"""The word being typed at the end of a line."""
+"""Parts of a line that may be at its end while it is typed."""
 AND: Final = "&&"
 THEN: Final = ";"
 _SPECIAL: Final = ";&|<>"
 _DEFAULT: Final = "<default>"
-"""In the names of quotas, and so never a sign of files."""
+"""A part of the names of quotas, so its `<` and `>` never redirect."""
 _OUR_ERRORS: Final = "errors go to the terminal; redirect kafka-shell itself"
 _WHERE: Final = "--where"
 
@@ -55,7 +55,7 @@ class Redirect:
 
 @dataclass(slots=True)
 class Step:
-    """A command and where its answer goes. Shape: `starts` and `ends` are the places of its words, `pipe` is text for /bin/sh."""
+    """A command and the destination of its answer. Shape: `starts` and `ends` are the places of its words, `pipe` is text for /bin/sh."""
 
     connector: str
     words: list[str] = field(default_factory=list)
@@ -74,10 +74,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A line as far as it is typed: what is being typed (words, a file after `>`, a pipe or a comment), and where that begins.
+    """A line that is still being typed: the part at its end (words, a file after `>`, a pipe or a comment), and where that begins.
 
-    Shape: `words` are the finished ones of the last step, which begins at `step_start`; `current` is the word at the end, empty after a
-    blank. `start` is where that word begins, or the text for /bin/sh.
+    Shape: `words` are the finished words of the last step, which begins at `step_start`. `current` is the word at the end, empty after a
+    blank. `start` is where that word, or the text for /bin/sh, begins.
     """
 
     place: str
@@ -89,7 +89,7 @@ class Unfinished:
 
 
 def parse_line(line: str) -> Line:
-    """The steps of a line. Errors: LineError."""
+    """Return the steps of a line. Errors: LineError."""
     parser = _Parser(line)
     parser.run()
     parser.finish()
@@ -97,7 +97,7 @@ def parse_line(line: str) -> Line:
 
 
 def unfinished(line: str) -> Unfinished:
-    """The word being typed at the end of a line; errors before it are ignored."""
+    """Return the unfinished part at the end of a line; errors before it are ignored."""
     parser = _Parser(line, is_finished=False)
     place = COMMENT
     try:
@@ -125,7 +125,7 @@ class _Parser:
         self.pipe_start = 0
         self.step_start = 0
         self._file: tuple[bool, int] | None = None
-        """Whether it is appended to, and where its sign stands, of a file whose name is to come."""
+        """For a file whose name is still to come: whether to append, and where its sign stands."""
 
     def run(self) -> None:
         line, at = self.line, 0
@@ -228,14 +228,14 @@ class _Parser:
         return at + (2 if append else 1)
 
     def _cuts_expression(self) -> bool:
-        """Whether the > belongs to an unquoted expression of --where."""
+        """Return whether the > belongs to an unquoted expression of --where."""
         words, starts, ends = self.step.words, self.step.starts, self.step.ends
         word = self.line[starts[-1] : ends[-1]] if words else ""
         value = word if words[-2:-1] == [_WHERE] else word.removeprefix(f"{_WHERE}=")
         return (value != word or words[-2:-1] == [_WHERE]) and value.replace(".", "_").isidentifier()
 
     def _check_file(self) -> None:
-        """Errors: LineError where the name of a file is still to come."""
+        """Raise LineError if the name of a file is still to come."""
         if self._file is not None and self.is_finished:
             raise LineError(f"a file name is missing after {'>>' if self._file[0] else '>'}", self.line, self._file[1])
         self._file = None
@@ -277,13 +277,13 @@ class _Parser:
 
 
 _KEPT: Final = frozenset(("alter", "at", "create", "delete", "elect", "exit", "quit", "rm", "set", "unregister", "unset"))
-"""A settings file must not redefine these: they change the cluster or the time that is shown, or end the shell."""
+"""Names that a settings file must not redefine: they change the cluster or the moment that is shown, or end the shell."""
 
 _TIME: Final = "time"
 
 
 def check_alias(name: str, text: str) -> None:
-    """Errors: UsageError for a name that must keep its meaning, and for a text that is not one command."""
+    """Raise UsageError for a name that must keep its meaning, and for a text that is not one command."""
     if name in _KEPT:
         raise UsageError(f"{name} means the same everywhere, and cannot be an alias")
     try:
@@ -295,7 +295,7 @@ def check_alias(name: str, text: str) -> None:
 
 
 def with_aliases(line: Line, aliases: Mapping[str, str], typed: str) -> Line:
-    """The line with what its aliases stand for, each expanded once.
+    """Return the line with its aliases expanded, each once.
 
     Errors: LineError at a word that follows an alias with a pipe or a file, and at a second pipe or file.
     """
@@ -306,7 +306,7 @@ def _expanded(step: Step, aliases: Mapping[str, str], typed: str) -> Step:
     at = 1 if step.words[0] == _TIME and len(step.words) > 1 else 0
     name = step.words[at]
     text = aliases.get(name)
-    # A word that is quoted stands for itself.
+    # A quoted word stands for itself.
     if text is None or typed[step.starts[at] : step.ends[at]] != name:
         return step
     (meant,) = parse_line(text).steps
@@ -316,7 +316,7 @@ def _expanded(step: Step, aliases: Mapping[str, str], typed: str) -> Step:
             raise LineError(f"{name} takes no words: its answer goes to another program or a file", typed, step.starts[after])
         if step.pipe is not None or step.redirect is not None:
             raise LineError(f"the answer of {name} already goes to a program or a file: it stands for {text}", typed, step.starts[at])
-    # The places are those of what was typed: an error points there.
+    # Keep the places of the typed words, so that errors point there.
     count = len(meant.words)
     return Step(
         step.connector,
@@ -332,7 +332,7 @@ _EVENT = re.compile(r"!(?:(!)|(-?)([0-9]+)|([^\s!;&|<>=(]+))")
 
 
 def expand_recall(line: str, history: Sequence[str]) -> str:
-    """The line with what its first word stands for; a ! anywhere else is only a !. Errors: LineError if there was no such line.
+    """Return the line with a recall in its first word expanded; a ! elsewhere is literal. Errors: LineError if there is no such line.
 
     Shape: numbers are those of `history`, from 0; `!-2` is the line before the last one.
     """
@@ -361,16 +361,16 @@ _GIVEN_KEY = re.compile(r"([\w.-]+)[+-]?\s*=")
 
 
 def remember_line(history: list[str], line: str, aliases: Mapping[str, str] | None = None) -> None:
-    """Add a typed line, stripped; not if it begins with a blank, is empty, repeats the line before, or sets a secret."""
+    """Add a typed line, stripped, unless it begins with a blank, is empty, repeats the line before, or sets a secret."""
     text = line.strip()
     if text and not line.startswith(" ") and history[-1:] != [text] and not sets_secret(text, aliases):
         history.append(text)
 
 
 def sets_secret(line: str, aliases: Mapping[str, str] | None = None) -> bool:
-    """Whether a line may give a value to a key whose values are secret, in any of its steps or in a comment.
+    """Return whether a line may give a value to a secret key, in any of its steps or in a comment.
 
-    Shape: where a verb is misspelt or nothing can be parsed, a key of a password with a value is enough.
+    Shape: if a verb is misspelt or nothing can be parsed, the key of a password with a value is enough.
     """
     return any(_part_sets_secret(part, aliases or {}) for part in dict.fromkeys((line, *_COMMENT.split(line))))
 
@@ -387,7 +387,7 @@ def _part_sets_secret(line: str, aliases: Mapping[str, str]) -> bool:
     try:
         steps = with_aliases(parse_line(line), aliases, line).steps
     except LineError:
-        # Nobody knows what it would have set.
+        # The line cannot be read, so assume that it sets a secret.
         return may_set
     return any(_step_sets_secret(step.words) for step in steps)
 
@@ -397,7 +397,7 @@ def _step_sets_secret(words: Sequence[str]) -> bool:
 
     name, *rest = words[1:] if words[0] == "time" and len(words) > 1 else words
     path, *settings = [word for word in rest if not word.startswith("-")] or [""]
-    # A path may be relative to anywhere, and on a broker every key that is not known is a secret.
+    # The path may be relative to any directory, and on a broker every unknown key counts as secret.
     resource = TOPIC_RESOURCE if _HAS_NO_SECRETS.search(path) else BROKER_RESOURCE
     if name == "set":
         keys = [word.partition("=")[0].rstrip("+-") for word in settings if "=" in word]

@@ -1,6 +1,6 @@
-"""A verdict of the checks as text and rows: causes first, then what follows from them, each with its evidence and the next step.
+"""A verdict of the checks as text and rows: causes first, then their consequences, each with its evidence and the next step.
 
-Also who leads and who votes, as far as the records, the node's quorum-state or a live leader say."""
+Also the leader and the voters, from the records, the node's quorum-state or a live leader."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ COLUMNS: Final = ("severity", "kind", "count", "name", "since")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A finding with the first things that it names; `paths` are their places in the tree, and `since` the times that are known, by name.
+    """A finding with its first subjects; `paths` are their places in the tree and `since` the known times, by name.
 
-    `cause` is the id of the check whose finding explains this one, empty for none.
+    `cause` is the id of the check whose finding explains this one, empty if there is none.
     """
 
     finding: Finding
@@ -40,10 +40,10 @@ class Shown:
     cause: str = ""
 
     def words(self) -> Iterator[tuple[str, str]]:
-        """The things that the text names, each with its evidence."""
+        """Yield the subjects that the text names, each with its evidence."""
         for one in self.found:
             known = f"since {self.since[one.name]}" if one.name in self.since else ""
-            # Where the thing itself is the place, its name is there already.
+            # If the subject is itself the place, its name is already there.
             places = ", ".join(
                 filter(None, (evidence_text(each._replace(path="") if each.path == one.name else each) for each in one.evidence))
             )
@@ -52,20 +52,20 @@ class Shown:
 
     @property
     def steps(self) -> list[str]:
-        """The next steps, each once: those of the things themselves, else the rule's."""
+        """Return the next steps, each once: those of the subjects, else the check's."""
         own = dict.fromkeys(step for one in self.found for step in one.steps)
         return list(own) or ([self.finding.check.step] if self.finding.check.step else [])
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """`DIR offset 120, 2026-11-27T00:27:20Z`."""
+    """Return the text of an evidence: `DIR offset 120, 2026-11-27T00:27:20Z`."""
     offset = f" offset {evidence.offset}" if evidence.offset >= 0 else ""
     time = f", {moment_text(evidence.timestamp_ms)}" if evidence.timestamp_ms >= 0 else ""
     return f"{evidence.path}{offset}{time}".strip(" ,")
 
 
 def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
-    """The findings in order: each cause, then its consequences, with the cause's id."""
+    """Yield the findings in order: each cause, then its consequences with the cause's id."""
     for root, followers in verdict.causes():
         yield root, ""
         for follower in followers:
@@ -73,12 +73,12 @@ def in_order(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
 
 
 def shown_of(verdict: Verdict, limit: int = 5) -> list[Shown]:
-    """The findings with the first things of each, for callers without a tree or a history."""
+    """Return the findings with their first subjects, for callers without a tree or a history."""
     return [Shown(finding, finding.first(limit), {}, {}, cause) for finding, cause in in_order(verdict)]
 
 
 def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
-    """The findings as text: a line for each with its count, then its things, what it endangers, and the next step."""
+    """Yield the findings as text: a line for each with its count, then its subjects, its risk, and the next step."""
     kind_width = max((len(each.finding.check.id) for each in shown), default=0)
     count_width = max((len(str(each.finding.count)) for each in shown), default=0)
     indent = _SEVERITY_WIDTH + kind_width + count_width + 6
@@ -90,9 +90,9 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
         severity = f"{check.severity:<{_SEVERITY_WIDTH}}"
         follows = f" (follows from {each.cause})" if each.cause else ""
         words = filled(f"{check.words}{follows}".split(), room, " ")
-        # On a narrow screen what a check is called has a line for itself, and nothing stands below one another.
+        # On a narrow screen the name of a check gets its own line, and nothing is aligned below it.
         head = f"  {check.id}  {count}" if is_narrow else f"  {check.id:<{kind_width}}  {count:>{count_width}}  {words.pop(0)}"
-        # The words for severities are those for colours.
+        # The names of severities are also those of colours.
         painted = display.paint(check.severity, severity)
         yield display.joined((painted, head))
         yield from (f"{'':{_SEVERITY_WIDTH + 2 if is_narrow else indent}}{line}" for line in words)
@@ -104,12 +104,15 @@ def verdict_lines(display: Display, shown: Sequence[Shown]) -> Iterator[str]:
 
 
 def summary_line(verdict: Verdict, *, holes: Sequence[str] = (), what: str) -> str:
-    """How many checks ran and what they found, and which could not run: nothing is green for want of looking."""
+    """Return how many checks ran and what they found, and which could not run, so that a missing check does not look like success."""
     return verdict.summary(what, holes=holes)
 
 
 def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
-    """The findings in a line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`; without findings, how many checks passed."""
+    """Return the findings as one line: `bad: fenced 1, leaderless 2; unusual: reassigning 1`.
+
+    Without findings, return how many checks passed.
+    """
     by_severity: dict[str, list[str]] = {}
     for finding, _ in in_order(verdict):
         by_severity.setdefault(finding.check.severity, []).append(f"{finding.check.id} {finding.count}")
@@ -120,7 +123,7 @@ def short_verdict(verdict: Verdict, *, holes: Sequence[str] = ()) -> str:
 
 
 def cluster_size(facts: Facts) -> str:
-    """`36 partitions and 3 brokers`."""
+    """Return the size of the cluster as text: `36 partitions and 3 brokers`."""
     if facts.health is None:
         if facts.quorum is not None and not facts.directories:
             return "the quorum alone"
@@ -131,7 +134,7 @@ def cluster_size(facts: Facts) -> str:
 
 
 def finding_row(shown: Shown) -> dict[str, Any]:
-    """A finding as a JSON object."""
+    """Return a finding as a JSON object."""
     check = shown.finding.check
     paths = [shown.paths[one.name] for one in shown.found if one.name in shown.paths]
     return {
@@ -164,7 +167,7 @@ def _found_object(found: Found) -> dict[str, Any]:
 
 
 def verdict_row(verdict: Verdict, holes: Sequence[str] = ()) -> dict[str, Any]:
-    """The verdict as a whole as a JSON object, which comes last."""
+    """Return the whole verdict as a JSON object, which comes last."""
     return {
         "path": "/",
         "type": "verdict",
@@ -177,7 +180,7 @@ def verdict_row(verdict: Verdict, holes: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def rows_of_names(shown: Shown) -> Iterator[dict[str, Any]]:
-    """A row for each name, as tables are read: the count is that of all there are, also of those that are not named."""
+    """Yield a row per name for tables. The count includes subjects that are not named."""
     check = shown.finding.check
     for one in shown.found or (Found(""),):
         yield {
@@ -194,7 +197,7 @@ def rows_of_names(shown: Shown) -> Iterator[dict[str, Any]]:
 
 
 def _name_lines(shown: Shown, width: int | None) -> Iterator[str]:
-    """The names, as many as fit on each line; what is known of one may stand below it."""
+    """Yield lines of names, as many names per line as fit. Details of a name may follow below it."""
     indent = _SEVERITY_WIDTH + 2
     room = (width or _WIDTH) - indent
     words = []
@@ -210,7 +213,7 @@ def _name_lines(shown: Shown, width: int | None) -> Iterator[str]:
 
 
 def _hanging(label: str, text: str, width: int | None) -> Iterator[str]:
-    """Text below a finding; further lines hang below its first word."""
+    """Yield text below a finding; further lines are indented to its first word."""
     if not text:
         return
     indent = _SEVERITY_WIDTH + 2
@@ -220,7 +223,7 @@ def _hanging(label: str, text: str, width: int | None) -> Iterator[str]:
 
 
 def filled(words: Iterable[str], room: int | None, between: str) -> list[str]:
-    """Lines of words, as many as there is room for in each; a longer word is a line by itself."""
+    """Return lines of words, as many per line as fit; a longer word gets its own line."""
     lines: list[str] = []
     for word in words:
         if lines and (room is None or text_width(lines[-1]) + len(between) + text_width(word) <= room):
@@ -235,7 +238,7 @@ NOTE: Final = "quorum-state"
 
 
 def leader_of(image: MetadataImage, noted: Callable[[], Leader | None]) -> tuple[Leader | None, str | None]:
-    """The newest election and its source: the log or, where that knows a newer epoch, what `noted` gives, the node's quorum-state.
+    """Return the newest election and its source: the log, or the node's quorum-state (from `noted`) if that has a newer epoch.
 
     An id of -1 is an epoch in which the node knows no leader.
     """
@@ -246,7 +249,7 @@ def leader_of(image: MetadataImage, noted: Callable[[], Leader | None]) -> tuple
 
 
 def voters_of(image: MetadataImage, noted: Callable[[], Leader | None]) -> tuple[list[dict[str, Any]], str | None]:
-    """The voters, each with its `id` and `directory_id`, and their source; none where nothing says who votes."""
+    """Return the voters, each with its `id` and `directory_id`, and their source; none if no source has them."""
     if image.voters is not None:
         return [{"id": voter.id, "directory_id": uuid_text(voter.directory_id)} for voter in image.voters.voters], LOG
     # Static voters have no record of their own; each election lists their ids.

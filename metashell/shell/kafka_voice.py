@@ -1,6 +1,6 @@
-"""Kafka's shell: its parser and texts, byte for byte, its session on a pipe, and where it ends.
+"""Kafka's shell: its parser and texts, byte for byte, its session on a pipe, and how it ends.
 
-Messages are printed on stdout and the status is 0; only a listed name that has no node ends the shell, with status 1. The shell refuses
+Messages are printed on stdout and the status is 0. Only a listed name that has no node ends the shell, with status 1. The shell refuses
 an abbreviated command, with a hint, although its parser accepts it."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ KAFKA_BANNER = "Loading...\nStarting...\n[ Kafka Metadata Shell ]\n"
 def run_kafka_session(ctx: Context, lines: Iterable[str], run_line: Callable[[Context, str], int]) -> int:
     """Run lines as kafka-metadata-shell does on a pipe, and return its status.
 
-    Shape: a banner, then a prompt before each answer and one at the end. Errors do not stop it; a last line without a newline is
-    not run.
+    Shape: a banner, then a prompt before each answer and one at the end. Errors do not stop it. A last line without a newline does not
+    run.
     """
     ctx.out.write(KAFKA_BANNER + KAFKA_PROMPT)
     for line in lines:
@@ -47,7 +47,7 @@ def run_kafka_session(ctx: Context, lines: Iterable[str], run_line: Callable[[Co
 
 
 def run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
-    """Run one command; `one_shot` is for the command line of the operating system, which has fewer."""
+    """Run one command; `one_shot` is for the command line of the operating system, which has fewer commands."""
     try:
         call = parse_kafka(words, one_shot=one_shot)
     except KafkaHelp as text:
@@ -69,7 +69,7 @@ def run_kafka(ctx: Context, words: Sequence[str], *, one_shot: bool) -> None:
 
 
 def _kafka_arguments(command: Command, call: KafkaCall) -> SimpleNamespace:
-    """The words of Kafka's parser under the names of our command's arguments; our own options have their defaults."""
+    """Return the words of Kafka's parser under the names of our command's arguments. Our own options have their defaults."""
     values = SimpleNamespace(
         **{option.dest: () if option.multiple else option.default or (False if option.is_flag else None) for option in command.spec.options}
     )
@@ -120,11 +120,11 @@ class KafkaCall(NamedTuple):
 
 
 class KafkaHelp(Exception):
-    """A command's `-h`; its text is the message."""
+    """The `-h` of a command; the message is its text."""
 
 
 def parse_kafka(words: Sequence[str], *, one_shot: bool) -> KafkaCall | None:
-    """The call for a line, None for an empty one.
+    """Return the call for a line, or None for an empty one.
 
     Errors: UsageError with the text that Kafka's shell prints; KafkaHelp for `-h`.
     Source: org.apache.kafka.shell.command.Commands, argparse4j 0.7.
@@ -155,10 +155,10 @@ def _check_number(name: str, text: str) -> None:
 
 
 def shell_help() -> str:
-    """The text that `help` prints."""
+    """Return the text that `help` prints."""
     return f"{KAFKA_SHELL.summary}\n\n{usage_text(KAFKA_SHELL, has_help=False)}{positional_text(KAFKA_SHELL)}"
 
 
 def man_text(command: CommandSpec) -> str:
-    """The text that `man` prints about a command."""
+    """Return the text that `man` prints about a command."""
     return f"{command.name}: {command.summary}\n\n{usage_text(command, has_help=False)}{positional_text(command)}"

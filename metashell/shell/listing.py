@@ -1,12 +1,11 @@
-"""How `ls` and `tree` write names and partitions: columns, colours, and the text of many partitions at once.
+"""The text of names and partitions in `ls` and `tree`: columns, colours, and many partitions at once.
 
-Names are laid out in columns as Kafka's `ls` does it. Colours judge nothing: health decides what is wrong and how bad it is, and this
-module only knows which fields show it.
+Names are laid out in columns as in Kafka's `ls`. The checks of `health` decide what is wrong and how bad it is; this module only knows
+which fields show it, and colours them.
 
-Of the many partitions that differ only in ids and epochs, one is decoded and written. The function that makes the text of any leaf gets a
-partition in which a mark stands for each value that differs between partitions of one row (see `metadata/checks/survey.py`): its
-text is a template, and the text of each partition is that template filled in. So it cannot differ from what the function makes of the
-partition itself."""
+Of the many partitions that differ only in ids and epochs, one is decoded and written. The function that makes the text of any leaf gets
+a partition in which marks replace the values that differ between partitions of one row (see `metadata/checks/survey.py`). Its text is a
+template, and filling it in gives the text of each partition. So the result equals the function's text of the partition itself."""
 
 from __future__ import annotations
 
@@ -36,24 +35,24 @@ if TYPE_CHECKING:
 
     Render = Callable[[str, Leaf], str]
 
-# Characters for private use: no number, id or field name has one, and JSON leaves them as they are.
+# Private-use characters: no number, id or field name has one, and JSON leaves them as they are.
 _ABOVE, _NAME, _TOPIC_ID, _TOPIC_NAME, _NUMBER, _LEADER_EPOCH, _PARTITION_EPOCH = "\ue000\ue001\ue002\ue003\ue004\ue005\ue006"
 _MARK: Final = '"?([\ue004-\ue006])"?|([\ue000-\ue003])'
-"""In JSON a number has no quotes, which its mark has; a name has them."""
+"""In JSON the mark of a number is quoted, but the number is not; a name is quoted like its mark."""
 _NO_ID: Final = bytes(16)
 _PIECE: Final = 500
 _TEMPLATES_TRIED: Final = 3000
 _USES_LEAST: Final = 3
-"""How often a template has to be used to be worth it, once so many were made."""
+"""The average number of uses from which templates save time; it is checked once enough were made."""
 _REMEMBERED_MAX: Final = 1000
-"""The most partitions of a topic whose order is kept for the next topic with as many."""
+"""The largest topic whose order of partitions is kept for the next topic of the same size."""
 
 
 class PartitionTexts:
     """Texts about the partitions of one image.
 
-    Shape: `render` makes the text of a leaf, given its path, from nothing but these and the name of the topic; `encode` makes what stands
-    in that text for a path or a name, such as the inside of a JSON string.
+    Shape: `render` makes the text of a leaf at a path from nothing but these two and the name of the topic. `encode` returns the form of
+    a path or a name in that text, such as the inside of a JSON string.
     """
 
     def __init__(self, ctx: Context, render: Render, encode: Callable[[str], str] = str) -> None:
@@ -65,16 +64,16 @@ class PartitionTexts:
         self._templates = self._texts = 0
 
     def topic(self, node: Node) -> TopicNode | None:
-        """The node if it is a topic that `of` takes: its partitions are leaves, and what is written holds neither colours nor escapes.
+        """Return the node if it is a topic that `of` can take: its partitions are leaves, and the text has no colours or escapes.
 
-        None too once it turns out that few partitions are alike: a template costs three times what a partition's own text does.
+        Return None also once few partitions turn out to be alike: a template costs three times as much as one partition's text.
         """
         if self._templates > _TEMPLATES_TRIED and self._templates * _USES_LEAST > self._texts:
             return None
         return node if self._is_plain and isinstance(node, TopicNode) and not node.has_directories else None
 
     def of(self, path: str, node: TopicNode) -> tuple[Sequence[int], Iterator[str]]:
-        """The partitions of a topic in the order of their names, and the text of each."""
+        """Return the partitions of a topic in the order of their names, and the text of each."""
         topic = node.topic
         told = self._survey.with_epochs(topic)
         self._texts += len(told.ids)
@@ -112,25 +111,25 @@ class PartitionTexts:
 
 @lru_cache(maxsize=256)
 def _picker(ids: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """A function that puts columns into the order of the names; None if they are in that order."""
+    """Return a function that sorts columns by the names of partitions; None if they are already sorted."""
     names = list(map(str, ids))
     order = sorted(range(len(ids)), key=names.__getitem__)
     return None if order == list(range(len(ids))) else itemgetter(*order)
 
 
 def joined(texts: Iterator[str], between: str) -> Iterator[str]:
-    """The texts with something between them, some hundred at a time: a topic may have a hundred thousand."""
+    """Yield the texts joined by a separator, some hundred at a time, since a topic may have a hundred thousand partitions."""
     while piece := list(islice(texts, _PIECE)):
         yield between.join(piece)
 
 
 def json_texts(ctx: Context, make: Callable[[str, Leaf], object]) -> PartitionTexts:
-    """The texts that are compact JSON of what `make` gives for a path and its leaf."""
+    """Return texts that are compact JSON of the result of `make` for a path and its leaf."""
     return PartitionTexts(ctx, lambda path, leaf: compact_json(make(path, leaf)), lambda text: compact_json(text)[1:-1])
 
 
 class _Marked(Leaf):
-    """A partition with marks where another partition of its row may differ."""
+    """A partition with marks for the values that may differ between partitions of its row."""
 
     __slots__ = ("_partition",)
 
@@ -169,14 +168,14 @@ _OF_PARTITIONS: Final = {
     "lastKnownElr": ("elr",),
     "leaderRecoveryState": ("unclean",),
 }
-"""The kinds of trouble that a field shows, the worst first."""
+"""The kinds of trouble that a field shows, worst first."""
 _TOPIC_COUNTS: Final = ("leaderless", "under_replicated", "reassigning")
 _WIDTH: Final = 100
 _FIELD: Final = re.compile(r'  ("(\w+)": .*)')
 
 
 def roles_of(ctx: Context, node: Node) -> Roles:
-    """The fields of a node that show trouble, each with the role of its colour; none where nothing is coloured."""
+    """Return the fields of a node that show trouble, each with the role of its colour; none if output has no colours."""
     if not ctx.display.color:
         return {}
 
@@ -200,7 +199,7 @@ def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str])
     found: Roles = {}
     for field, kinds in _OF_PARTITIONS.items():
         kind = next((kind for kind in kinds if bits & BITS[kind]), None)
-        # An empty list of replicas that are added says nothing; an empty ISR does.
+        # An empty list of replicas to add is normal; an empty ISR is not.
         if kind is not None and (field in kept or field in ("state", "leader", "isr")):
             # `cat` shows Kafka's names, `ls -l` ours.
             found |= dict.fromkeys(spellings(field), severities[kind])
@@ -208,20 +207,20 @@ def _of_partition(ctx: Context, node: PartitionNode, severities: dict[str, str])
 
 
 def painted_fields(ctx: Context, texts: dict[str, str], roles: Roles) -> str:
-    """`name=text` words on one line."""
+    """Return `name=text` words on one line."""
     paint = ctx.display.paint
     return ctx.display.joined((paint(roles.get(name, ""), f"{name}={text}") for name, text in texts.items()), " ")
 
 
 def painted_line(ctx: Context, lead: str, value: dict[str, Any], roles: Roles) -> str:
-    """`lead: {..}` with the value as JSON on one line."""
+    """Return `lead: {..}` with the value as JSON on one line."""
     display = ctx.display
     fields = (display.paint(roles.get(name, ""), f"{spaced_json(name)}: {spaced_json(item)}") for name, item in value.items())
     return display.joined((f"{lead}: {{", display.joined(fields, ", "), "}"))
 
 
 def write_painted(ctx: Context, value: dict[str, Any], roles: Roles) -> None:
-    """Write a value as indented JSON; a field with a role has its colour as a whole."""
+    """Write a value as indented JSON; a field with a role is coloured as a whole."""
     display = ctx.display
     for line in pretty_json(value, min(display.width or _WIDTH, _WIDTH)).split("\n"):
         found = _FIELD.fullmatch(line)
@@ -240,9 +239,9 @@ _COLUMN_LEAST = 4
 
 
 def column_lines(names: Sequence[str], width: int | None, measure: Measure = len) -> Iterator[str]:
-    """Lines that show the names column by column, as many columns as fit.
+    """Yield lines that show the names column by column, with as many columns as fit.
 
-    Units: `width` in columns of the terminal; None, without a terminal, gives one name a line. `measure` gives the width of a name:
+    Units: `width` in columns of the terminal; None, without a terminal, gives one name per line. `measure` returns the width of a name:
     Kafka counts characters, some of which take two columns or none.
     Source: org.apache.kafka.shell.command.LsCommandHandler.
     """
@@ -258,7 +257,7 @@ def column_lines(names: Sequence[str], width: int | None, measure: Measure = len
 
 
 def column_widths(names: Sequence[str], width: int | None, measure: Measure = len) -> list[int]:
-    """The widths of the columns, gaps included, in the layout with the most columns that fits."""
+    """Return the widths of the columns, gaps included, in the layout with the most columns that fits."""
     count = len(names)
     if width is not None:
         for columns in range(min(width // _COLUMN_LEAST, count), 1, -1):

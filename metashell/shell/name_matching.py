@@ -1,9 +1,8 @@
-"""Names close to what was typed: matches for completion, and the path that a mistyped one probably meant.
+"""Names similar to the typed text: matches for completion, and the path that a mistyped one probably meant.
 
 Names that begin with the text come first, then those that contain it, then those that have its characters in order. A list of a hundred
-thousand names is searched as one text, which is made once and kept while the list lives: a Python loop over them would take longer than
-the gap between two keys. Nothing is ranked before the first `LOOKED_AT` hits are known, so an answer costs the same however many there
-are."""
+thousand names is searched as one text, which is made once and kept while the list lives: a Python loop over the names would take longer
+than the gap between two keys. Only the first `LOOKED_AT` hits are ranked, so an answer costs the same however many hits there are."""
 
 from __future__ import annotations
 
@@ -22,19 +21,19 @@ if TYPE_CHECKING:
 
 
 LOOKED_AT: Final = 2000
-"""So many hits are ranked at most."""
+"""The most hits that are ranked."""
 SUBSTRING_MIN: Final = 2
 SUBSEQUENCE_MIN: Final = 3
-"""Fewer characters are in nearly every name."""
+"""The fewest characters for a search in order; fewer characters are in nearly every name."""
 _LISTS_KEPT = 4
 _BOUNDARIES = "-_./ :("
 
 _texts: dict[int, tuple[Sequence[str], str, str]] = {}
-"""The text of each list by its identity, as it is and in lower case; the list is kept with it, so that no other can have the same."""
+"""The text of each list by its identity, as it is and in lower case. The list is kept too, so that no other list gets its identity."""
 
 
 def matching(word: str, names: Sequence[str], limit: int, with_prefix: Callable[[str, int], list[str]] | None = None) -> list[str]:
-    """Up to `limit` names that fit a word, the best first; `with_prefix` gives those that begin with it, where that is quicker."""
+    """Return up to `limit` names that match a word, best first; `with_prefix` returns those that begin with it, if it has a faster way."""
     found = with_prefix(word, limit) if with_prefix is not None else [name for name in names if name.startswith(word)][:limit]
     if len(word) >= SUBSTRING_MIN and len(found) < limit:
         taken = set(found)
@@ -46,7 +45,7 @@ def matching(word: str, names: Sequence[str], limit: int, with_prefix: Callable[
 
 
 def fitting(pattern: re.Pattern[str], literal: str, names: Sequence[str], limit: int) -> list[str]:
-    """The first names that a pattern fits as a whole; `literal` is a text that stands in each of them."""
+    """Return the first `limit` names that a pattern matches as a whole; `literal` is a text that each of them contains."""
     text = _kept(names)[1]
     if literal not in text:
         return []
@@ -56,7 +55,7 @@ def fitting(pattern: re.Pattern[str], literal: str, names: Sequence[str], limit:
 
 
 def text_of(names: Sequence[str]) -> str:
-    """The names in lower case, each on a line of its own."""
+    """Return the names in lower case, one per line."""
     return _kept(names)[2]
 
 
@@ -65,14 +64,14 @@ def _kept(names: Sequence[str]) -> tuple[Sequence[str], str, str]:
     if kept is None:
         if len(_texts) >= _LISTS_KEPT:
             _texts.clear()
-        # No name of a tree has a line break; of another list it may not shift the lines.
+        # Names of the tree have no line breaks; those of other lists must not shift the lines.
         text = "\n".join(name.replace("\n", " ") for name in names)
         kept = _texts[id(names)] = (names, text, text.lower())
     return kept
 
 
 def _containing(word: str, names: Sequence[str]) -> list[str]:
-    """The names that hold the word, those first in which it begins a part of the name."""
+    """Return the names that contain the word. Names where it begins a part of the name come first."""
     wanted = word.lower()
     hits: list[tuple[bool, int, str]] = []
     text = text_of(names)
@@ -83,9 +82,9 @@ def _containing(word: str, names: Sequence[str]) -> list[str]:
 
 
 def _in_order(word: str, names: Sequence[str]) -> list[str]:
-    """The names with the word's characters in their order, those first in which they stand closest."""
+    """Return the names that have the word's characters in order. Those where they are closest come first."""
     wanted = word.lower()
-    # Each class leaves out the character that follows it, so that there is one way to match and no way back.
+    # Each class excludes the next character, so that there is only one way to match and no backtracking.
     first, rest = wanted[0], wanted[1:]
     pattern = f"(?m)^[^{re.escape(first)}\n]*" + f"({re.escape(first)}" + "".join(f"[^{re.escape(c)}\n]*{re.escape(c)}" for c in rest) + ")"
     text = text_of(names)
@@ -102,7 +101,7 @@ def _in_order(word: str, names: Sequence[str]) -> list[str]:
 
 
 def _finds(text: str, wanted: str) -> Iterator[int]:
-    """Where the text holds what is wanted, once for each line."""
+    """Yield where the text contains `wanted`, once per line."""
     at = text.find(wanted)
     while at >= 0:
         yield at
@@ -111,7 +110,7 @@ def _finds(text: str, wanted: str) -> Iterator[int]:
 
 
 def _lines(text: str, places: Iterator[int]) -> Iterator[tuple[int, int]]:
-    """The number of the line of each place, and the place, of the first ones."""
+    """Yield the line number and the place of the first places."""
     line = before = 0
     for count, at in enumerate(places):
         if count == LOOKED_AT:
@@ -122,13 +121,13 @@ def _lines(text: str, places: Iterator[int]) -> Iterator[tuple[int, int]]:
 
 
 _FEW: Final = 2000
-"""Among so many names the nearest is looked for by all that two words can share, among more by what they begin and end with."""
+"""The most names that are compared with difflib; in a longer list only common beginnings and ends are compared."""
 _FOLDERS_MAX: Final = 20
 _EDITS: Final = 2
 
 
 def nearest_path(root: Node, components: Sequence[str]) -> str | None:
-    """A path that is there, as it can be typed: the first wrong name replaced by one like it, or found one directory further down."""
+    """Return an existing path, ready to be typed, in which the first wrong name is replaced or found one directory further down."""
     if any(map(has_wildcards, components)):
         return None
     node, path = root, "/"
@@ -149,7 +148,7 @@ def _mended(directory: Directory, path: str, name: str, rest: Sequence[str]) -> 
     if child is not None and near is not None:
         found = child_path(path, quote_glob(near))
         return _continued(child, found, rest) or found
-    # `topics/orders` is meant as `topics/byName/orders`.
+    # `topics/orders` means `topics/byName/orders`.
     for between in names[:_FOLDERS_MAX] if len(names) <= _FOLDERS_MAX else ():
         folder = directory.child(between)
         if isinstance(folder, Directory) and (child := folder.child(name)) is not None:
@@ -168,7 +167,7 @@ def _continued(node: Node, path: str, rest: Sequence[str]) -> str | None:
 
 
 def nearest_name(word: str, names: Sequence[str]) -> str | None:
-    """The name most like a word, None if there is none like it."""
+    """Return the name most similar to a word, or None if none is similar."""
     wanted = word.casefold()
     if len(names) <= _FEW:
         from difflib import get_close_matches
@@ -191,7 +190,7 @@ def _by_its_ends(word: str, wanted: str, names: Iterable[str]) -> str | None:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters at their beginnings and ends are the same."""
+    """Return how many characters two words share at their beginnings and ends."""
     least = min(len(one), len(other))
     start = 0
     while start < least and one[start] == other[start]:

@@ -1,4 +1,4 @@
-"""One node of which tests are asked, and its fields by the names that `ls -l` and `cat` show."""
+"""A node as the subject of tests, and its fields by the names that `ls -l` and `cat` show."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ ROW_FIELDS: Final[dict[str, Callable[[Any], Any]]] = {
     "leaderRecoveryState": lambda partition: partition.leader_recovery_state,
     "directories": lambda partition: tuple(map(uuid_text, partition.directories)),
 }
-"""The fields of a partition that a survey of many asks for, beside `racks` and BITS; by the names that `cat` shows."""
+"""Fields of a partition that a survey of many reads, in addition to `racks` and BITS; by the names that `cat` shows."""
 USUAL: Final = frozenset({*ROW_FIELDS, *BITS, "racks"})
 PARTITION_NAMES: Final = frozenset(
     ("path", "name", "type", "topic", "partition", "racks", "partitionId", "topicId", "leaderEpoch", "partitionEpoch", *ROW_FIELDS, *BITS)
 )
 """All fields of every partition."""
 EARLY_NAMES: Final = frozenset({"leader", "replicas", "isr", "addingReplicas", "removingReplicas"})
-"""Those that need no decoding; see `metashell.metadata.checks.health`."""
+"""Fields that need no decoding; see `metashell.metadata.checks.health`."""
 
 _MISSING: Final = object()
 
 
 def row_name(name: str) -> str:
-    """The spelling by which a survey of many knows a field; the name itself for any other."""
+    """Return the spelling of a field in a survey of many partitions; the name itself for any other field."""
     return next((each for each in spellings(name) if each in USUAL), name)
 
 
 class Subject:
-    """A node with its path, and what tests ask of it, each worked out once."""
+    """A node with its path and the values that tests need, each computed once."""
 
     def __init__(self, ctx: Context, path: str, node: Node) -> None:
         self.ctx = ctx
@@ -66,10 +66,10 @@ class Subject:
 
     @cached_property
     def place(self) -> tuple[TopicImage, int] | None:
-        """The topic and number of a partition; None for anything else."""
+        """Return the topic and number of a partition; None for any other node."""
         node: Node | None = self.node
         if node is not None and node.type == PARTITION and isinstance(node, Directory):
-            node = node.child("data")  # as Kafka 2.8 to 3.2 show partitions
+            node = node.child("data")  # Kafka 2.8 to 3.2 show partitions as directories
         return node.place if isinstance(node, PartitionNode) else None
 
     @cached_property
@@ -81,13 +81,13 @@ class Subject:
 
     @cached_property
     def bits(self) -> int:
-        """The faults of a partition, as BITS."""
+        """Return the faults of a partition, as BITS."""
         assert self.place is not None and self.partition is not None
         return self.ctx.health.judge_of(self.place[0])(self.partition)
 
     @cached_property
     def topic(self) -> TopicImage | None:
-        """The topic that the node is, or whose partition it is."""
+        """Return the node's own topic, or the topic of its partition; None for any other node."""
         if self.place is not None:
             return self.place[0]
         id = self.node.envelope_info.get("topic_id") if self.type == TOPIC else None
@@ -95,7 +95,7 @@ class Subject:
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """The settings that a topic, a broker or a resource has of its own, by key; secrets are hidden unless they are to be shown."""
+        """Return the own settings of a topic, a broker or a resource, by key. Secrets are hidden unless --show-secrets is given."""
         resource = resource_of(subject_of(self.path.split("/")[1:], self.ctx.image) or ())
         if resource is None or (not self.node.is_directory and self.type != BROKER):
             return {}
@@ -108,11 +108,11 @@ class Subject:
 
     @cached_property
     def _shown(self) -> Mapping[str, Any]:
-        """The fields that `ls -l` shows, which take longest to compute."""
+        """Return the fields that `ls -l` shows, which are the slowest to compute."""
         return summarize(self.ctx, self.node)
 
     def field(self, name: str) -> tuple[bool, Any]:
-        """Whether the node has a field, by any spelling of its name, and its value."""
+        """Return whether the node has a field, by any spelling of its name, and its value."""
         for spelled in spellings(name):
             for source in (self._of_all, self._of_kind, self._of_value, self._of_summary):
                 value = source(spelled)
@@ -195,11 +195,11 @@ class Subject:
         return self.node.envelope_info.get(name, _MISSING)
 
     def _of_summary(self, name: str) -> Any:
-        # All of a topic is in `_of_topic`, and to summarize one takes a look at its partitions.
+        # `_of_topic` has all fields of a topic, and the summary of a topic reads its partitions.
         return _MISSING if self.type == TOPIC and self.topic is not None else self._shown.get(name, _MISSING)
 
 
 def racks_of(image: MetadataImage, ids: Iterable[int]) -> list[str]:
-    """The racks of these brokers, each once; those without one are left out."""
+    """Return the racks of these brokers, each once; brokers without a rack are skipped."""
     brokers = image.cluster.brokers
     return sorted({rack for id in ids if id in brokers and (rack := brokers[id].rack) is not None})

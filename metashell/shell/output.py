@@ -1,6 +1,6 @@
 """Answers of commands in the requested form: objects about nodes, leaves as text, and the summary of a node for `ls -l`.
 
-A summary has a few fields, and those about trouble only if there is some."""
+A summary has a few fields, and fields about trouble only if there is some."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Object = dict[str, Any]
 
 
 def write_objects(ctx: Context, items: Iterable[Object | str], *, columns: Sequence[str] = (), single: bool = False) -> None:
-    """Write the objects of an answer; see `forms.write_objects`. How far all is certain is the same in each."""
+    """Write the objects of an answer; see `forms.write_objects`. Each has the same `certain_to` and `end_offset`."""
     forms.write_objects(ctx.display, ctx.output, items, columns=columns, constant=ctx.certainty(), single=single)
 
 
 def write_answer(ctx: Context, objects: Iterable[Object], lines: Iterable[str], **shape: Any) -> None:
-    """Write an answer in the form that was asked for, from objects or from lines; only one of the two is read."""
+    """Write an answer in the requested form, from objects or from lines; only one of the two is read."""
     if ctx.output in forms.OBJECT_FORMS:
         write_objects(ctx, objects, **shape)
         return
@@ -40,12 +40,12 @@ def write_answer(ctx: Context, objects: Iterable[Object], lines: Iterable[str], 
 
 
 def node_object(ctx: Context, path: str, node: Node, **fields: Any) -> Object:
-    """The object about a node: `path` and `type`, the fields, and how far all that is shown is certain."""
+    """Return the object about a node: `path` and `type`, the fields, and how far the image is committed."""
     return {"path": path, "type": node.type, **fields, **ctx.certainty()}
 
 
 def leaf_object(ctx: Context, path: str, leaf: Leaf) -> Object:
-    """The object about a leaf: its value, words for the codes in it, and the rest of every object about a node."""
+    """Return the object about a leaf: its value, names for the codes in it, and the fields of every object about a node."""
     return node_object(ctx, path, leaf, value=leaf.value(ctx.redact), **leaf.envelope_info)
 
 
@@ -66,12 +66,12 @@ def write_leaf(ctx: Context, leaf: Leaf) -> None:
 
 
 def value_lines(value: object) -> list[str]:
-    """The lines of a leaf's value as `cat` prints it into a pipe."""
+    """Return the lines of a leaf's value as `cat` prints it into a pipe."""
     return (pretty_json(value) if isinstance(value, dict | list | tuple) else plain_text(value)).split("\n")
 
 
 def kafka_leaf_text(ctx: Context, leaf: Leaf) -> str:
-    """Kafka's text of a leaf; under our own name its secrets are hidden."""
+    """Return Kafka's text of a leaf; in our own voice its secrets are hidden."""
     return leaf.kafka_text(ctx.redact and not ctx.speaks_kafka)
 
 
@@ -86,12 +86,12 @@ _OPTIONAL = {
     "adding_replicas": "addingReplicas",
     "removing_replicas": "removingReplicas",
 }
-"""Fields of a partition that are shown where they hold something: our name and Kafka's."""
+"""Fields of a partition that are shown if they are not empty: our name and Kafka's."""
 _TOPIC_STATES = ("leaderless", "under_replicated", "reassigning")
 
 
 def summarize(ctx: Context, node: Node) -> Fields:
-    """The fields of a node's line, in snake_case; empty fields are left out."""
+    """Return the fields of a node's line in snake_case, without empty ones."""
     if node.type == "topic":
         return _topic(ctx, node)
     if node.type == "group":
@@ -110,12 +110,12 @@ def summarize(ctx: Context, node: Node) -> Fields:
 
 
 def listed_field(fields: Fields, name: str) -> Any:
-    """The value of a field by any spelling of its name; None without it."""
+    """Return the value of a field by any spelling of its name; None if it is missing."""
     return next((fields[each] for each in spellings(name) if each in fields), None)
 
 
 def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], more: Iterable[str] = ()) -> UsageError:
-    """The message about a field that none of the nodes has, with the fields of the first of them, and `more`."""
+    """Return the error for a field that no node has, with the fields of the first node, and `more`."""
     known = dict.fromkeys(more)
     for node in islice(nodes, _ASKED_MAX):
         known.update(dict.fromkeys(summarize(ctx, node)))
@@ -127,7 +127,7 @@ def unknown_field(ctx: Context, option: str, field: str, nodes: Iterable[Node], 
 
 
 def _with_since(ctx: Context, id: str, fields: Fields) -> Fields:
-    """The fields of a fenced broker, and since when it is fenced if that is known."""
+    """Return the fields of a fenced broker with the time since it is fenced, if that is known."""
     from metashell.shell.past import fenced_times
 
     since = fenced_times(ctx).get(int(id))
@@ -135,19 +135,19 @@ def _with_since(ctx: Context, id: str, fields: Fields) -> Fields:
 
 
 def summary_text(fields: Fields) -> str:
-    """The fields as `name=value` words; long values are cut."""
+    """Return the fields as `name=value` words; long values are cut."""
     if fields.keys() == {"value"}:
         return value_text(fields["value"])
     return " ".join(f"{name}={value_text(value)}" for name, value in fields.items())
 
 
 def value_text(value: Any) -> str:
-    """One value in few characters, `1,2,3` for a list of scalars."""
+    """Return one value as a short text, `1,2,3` for a list of scalars."""
     return _short(_word(value))
 
 
 def value_texts(one: Any, other: Any) -> tuple[str, str]:
-    """Two values that differ, each in few characters: where their beginnings are the same, from a little before the difference on."""
+    """Return two different values as short texts. If the texts begin alike, they start shortly before the difference."""
     words = tuple(map(_word, _apart(one, other)))
     texts = _short(words[0]), _short(words[1])
     if texts[0] != texts[1]:
@@ -158,7 +158,7 @@ def value_texts(one: Any, other: Any) -> tuple[str, str]:
 
 
 def _apart(one: Any, other: Any) -> tuple[Any, Any]:
-    """The difference between two lists of objects: their first fields, which are ids or names, else the objects that differ."""
+    """Return the difference between two lists of objects: their first fields, which are ids or names, else the objects that differ."""
     lists = [value for value in (one, other) if value is not None]
     if not lists or not all(isinstance(value, list) and all(isinstance(item, dict) and item for item in value) for value in lists):
         return one, other
@@ -172,7 +172,7 @@ def _apart(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def full_text(value: Any) -> str:
-    """One value with all that it holds, `1,2,3` for a list of scalars."""
+    """Return one value as its whole text, `1,2,3` for a list of scalars."""
     return _word(value)
 
 
@@ -188,7 +188,7 @@ def _short(text: str) -> str:
 
 
 def _topic(ctx: Context, node: Node) -> Fields:
-    # Judged first: that counts the partitions too.
+    # The partitions are judged first, which also counts them.
     counts = ctx.health.topic_counts(node.topic) if isinstance(node, TopicNode) else {}
     info = node.envelope_info
     states = {name: counts[name] for name in _TOPIC_STATES if counts.get(name)}

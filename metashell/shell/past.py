@@ -1,6 +1,6 @@
-"""The history of the source: images at earlier moments, when a node was made and last changed, since when brokers are fenced.
+"""The history of the source: images at earlier moments, when a node was created and last changed, since when brokers are fenced.
 
-Everything is read from the log up to the image that is shown."""
+Everything is read from the log up to the current image."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _OTHER_NAMES: Final = {
 
 
 def history_of(ctx: Context) -> Past:
-    """The history of the source. Errors: MetashellError where there is none."""
+    """Return the history of the source. Errors: MetashellError if it has none."""
     if ctx.past is None:
         raise MetashellError(f"{ctx.source_label}: this source has no history: open a file, a directory, or a quorum with -C")
     return ctx.past()
 
 
 def image_at(ctx: Context, text: str) -> MetadataImage:
-    """The image as of a moment. Errors: UsageError for no moment, MetashellError for one that is not known."""
+    """Return the image as of a moment. Errors: UsageError for text that is not a moment, MetashellError if nothing is known of it."""
     moment = parse_moment(text, now_ms())
     return newest_image(ctx) if moment.is_end else history_of(ctx).image_of(moment)
 
 
 def is_certain(image: MetadataImage) -> bool:
-    """Whether all that an image shows is committed."""
+    """Return whether all that an image shows is committed."""
     position = image.provenance
     return position.certain_to is not None and position.certain_to >= position.end_offset
 
 
 def newest_image(ctx: Context) -> MetadataImage:
-    """The newest image, as other commands would see it now; read here where the shell did not load it."""
+    """Return the newest image, as other commands would see it now; read it if the shell has not loaded it."""
     if ctx.feed is not None:
         return ctx.feed.view().image
     image = ctx.present or ctx.image
@@ -67,13 +67,13 @@ def now_ms() -> int:
 
 
 def position_text(image: MetadataImage) -> str:
-    """`offset 312, epoch 4, 2026-11-20T03:12:09Z` of the last record in an image."""
+    """Return the position of the last record in an image: `offset 312, epoch 4, 2026-11-20T03:12:09Z`."""
     position = image.provenance
     return f"offset {position.end_offset}, epoch {position.epoch}, {moment_text(position.timestamp_ms)}"
 
 
 def usual_path(components: Sequence[str]) -> list[str]:
-    """The path below /image of a node that has names in the second view too."""
+    """Return the path below /image of a node that also has names in the second view."""
     if components and components[0] in _OTHER_NAMES:
         return [*_OTHER_NAMES[components[0]], *components[1:]]
     return list(components)
@@ -86,13 +86,13 @@ _CHANGES_ONLY: Final = {
     "UNFENCE_BROKER_RECORD",
     "CLEAR_ELR_RECORD",
 }
-"""Records that neither make nor remove a node."""
+"""Records that neither create nor remove a node."""
 
 
 class Life(NamedTuple):
-    """The records that made a node and that touched it last, None where the log holds none.
+    """The records that created a node and that changed it last, None if the log holds none.
 
-    Shape: `start` is the offset before which only the state is known, and `was_there` says that the node was part of that.
+    Shape: before the offset `start` only the state is known; `was_there` says that this state had the node.
     """
 
     created: Origin | None
@@ -104,7 +104,7 @@ class Life(NamedTuple):
 
 
 def life_of(ctx: Context, path: Sequence[str]) -> Life:
-    """The life of a node below /image, one pass over the log. Errors: MetashellError where the source has no past."""
+    """Return the life of a node below /image in one pass over the log. Errors: MetashellError if the source has no past."""
     story = Timeline(history_of(ctx), target_of(path))
     exists = was_there = False
     created = changed = None
@@ -124,9 +124,10 @@ def life_of(ctx: Context, path: Sequence[str]) -> Life:
 
 
 class Since(NamedTuple):
-    """Since when things are as they are: the records that made them so, or between which times that was, where the log has a gap.
+    """The times since when states hold: the records that began them, or two times around the beginning if the log has a gap.
 
-    Shape: `before_ms` is the time of the oldest known state, for what was so already then. Units: Unix ms; None where nothing is known.
+    Shape: `before_ms` is the time of the oldest known state, for states that already held then. Units: Unix ms; None if nothing is
+    known.
     """
 
     origins: dict[Any, Origin]
@@ -134,14 +135,14 @@ class Since(NamedTuple):
     spans: dict[Any, tuple[int, int]] = {}  # noqa: RUF012 - never changed
 
     def latest_ms(self, key: Any) -> int | None:
-        """The latest time since which it can be so."""
+        """Return the latest possible time since which the state holds."""
         if key in self.spans:
             return self.spans[key][1]
         origin = self.origins.get(key)
         return self.before_ms if origin is None else origin.timestamp_ms
 
     def words(self, key: Any) -> str | None:
-        """`2026-11-20T03:12:09Z`, `between TIME and TIME`, or `before` the oldest known state; None where nothing is known."""
+        """Return `2026-11-20T03:12:09Z`, `between TIME and TIME`, or `before` the oldest known state; None if nothing is known."""
         if key in self.spans:
             return " and ".join(map(moment_text, self.spans[key])).join(("between ", ""))
         origin = self.origins.get(key)
@@ -154,13 +155,13 @@ NOTHING_KNOWN: Final = Since({}, None)
 
 
 def fenced_since(ctx: Context, ids: Iterable[int]) -> Since:
-    """Which records fenced these brokers, one pass over the log. Errors: MetashellError where the source has no past."""
+    """Return which records fenced these brokers, in one pass over the log. Errors: MetashellError if the source has no past."""
     wanted = frozenset(ids)
     return _since(ctx, lambda: _brokers(wanted), {("broker", id): [(id, _is_fenced)] for id in wanted})
 
 
 def partitions_since(ctx: Context, partitions: Iterable[tuple[str, PartitionKey]]) -> Since:
-    """Which records brought partitions into the state of a kind, one of SINCE_KINDS; by kind and partition. Errors: as above."""
+    """Return which records brought partitions into the state of one of SINCE_KINDS, by kind and partition. Errors: as above."""
     questions: dict[Place, list[Question]] = {}
     for kind, key in partitions:
         questions.setdefault(("partition", *key), []).append(((kind, key), partial(_is_of_kind, SINCE_KINDS[kind])))
@@ -174,7 +175,7 @@ SINCE_KINDS: Final[dict[str, Callable[[PartitionRegistration], object]]] = {
     "reassigning": is_reassigning,
     "stuck_reassignment": is_reassigning,
 }
-"""The kinds of which the partition's own records say since when they are true."""
+"""Kinds whose beginning the partition's own records show."""
 
 Question = tuple[Any, "Callable[[MetadataImage, Place], bool]"]
 
@@ -191,14 +192,14 @@ def _is_of_kind(is_so: Callable[[PartitionRegistration], object], image: Metadat
 
 
 def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, list[Question]]) -> Since:
-    """Which records made places be as they are: each question has a key for its answer."""
+    """Return which records brought places into their state; each question has a key for its answer."""
     if not questions:
         return NOTHING_KNOWN
     past = history_of(ctx)
     begin = past.starts()[0]
     at = ctx.image.provenance
     if at.end_offset == begin and at.timestamp_ms >= 0 and past.starts() == [begin]:
-        return Since({}, at.timestamp_ms, {})  # The one state there is, without a record after it.
+        return Since({}, at.timestamp_ms, {})  # The only state there is, with no record after it.
     older = past.image_before(begin) if begin else None
     first = None if older is None else past.image(begin)
     before_ms = past.oldest_time_ms()
@@ -217,7 +218,7 @@ def _since(ctx: Context, target: Callable[[], Target], questions: dict[Place, li
     if older is not None and first is not None:
         _add_spans(spans, origins, questions, older, first)
     for end, _ in story.gaps:
-        # What the log says behind a gap builds on a state that is not known before the next checkpoint.
+        # Records after a gap build on an unknown state, up to the next checkpoint.
         after = next((start for start in past.starts() if start > end), None)
         if after is not None and after <= ctx.image.provenance.end_offset:
             _add_spans(spans, origins, questions, past.image(end), past.image(after))
@@ -231,7 +232,7 @@ def _add_spans(
     before: MetadataImage,
     after: MetadataImage,
 ) -> None:
-    """Note what became so between two states, of whose records in between some are missing."""
+    """Add the states that began between two images, if records between these are missing."""
     known, position = before.provenance, after.provenance
     for place, asked in questions.items():
         for key, is_so in asked:
@@ -242,9 +243,9 @@ def _add_spans(
 
 
 def fenced_times(ctx: Context) -> dict[int, str]:
-    """Since when the fenced brokers of the image that is shown are fenced, as far as the log says.
+    """Return since when the fenced brokers of the current image are fenced, as far as the log shows.
 
-    A live quorum is fetched for it once more, but not as long as no record of a broker comes.
+    For a live quorum this fetches the log once more, but only again after a record changes the brokers.
     """
     cluster = ctx.image.cluster
     fenced = [id for id, broker in sorted(cluster.brokers.items()) if broker.fenced]
@@ -254,20 +255,20 @@ def fenced_times(ctx: Context) -> dict[int, str]:
         try:
             since = fenced_since(ctx, fenced)
         except MetashellError:
-            # The files or the leader are gone meanwhile, and the state itself was read.
+            # The files or the leader may be gone by now, but the state itself was read.
             since = NOTHING_KNOWN
         ctx.fenced_times = cluster, {id: words for id in fenced if (words := since.words(id)) is not None}
     return ctx.fenced_times[1]
 
 
 def _brokers(ids: Iterable[int]) -> Target:
-    """The target of all records that touch any of these brokers."""
+    """Return the target of all records that touch any of these brokers."""
     targets = [target_of(["image", "cluster", "brokers", str(id)]) for id in ids]
     return Target(targets[0].types, [needle for target in targets for needle in target.needles or ()])
 
 
 def _up_to(ctx: Context, story: Timeline) -> Iterator[Touch]:
-    """The touches that the image contains which is shown."""
+    """Yield the touches up to the current image."""
     end = ctx.image.provenance.end_offset
     for touch in story:
         if touch.origin.offset >= end:
@@ -276,11 +277,11 @@ def _up_to(ctx: Context, story: Timeline) -> Iterator[Touch]:
 
 
 def _touches(ctx: Context, story: Timeline, path: Sequence[str]) -> Iterator[Touch]:
-    """Those that are about the path, or about something below it."""
+    """Yield the touches of the path or of anything below it."""
     wanted = tuple(path)
     size = len(wanted)
     for touch in _up_to(ctx, story):
-        # This record names all topics, whether it changes anything of them or not.
+        # This record touches all topics, even those it does not change.
         if touch.origin.record == "CLEAR_ELR_RECORD" and touch.before.has_same_metadata(touch.after):
             continue
         places: list[tuple[Any, ...]] = [tuple(place) for place in touch.places]

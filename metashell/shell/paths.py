@@ -28,9 +28,9 @@ HERE = "."
 
 
 def absolute_components(path: str, cwd: str) -> list[str]:
-    """The components of a path as seen from the root, without empty parts, `.` and `..`.
+    """Return the components of an absolute path, without empty parts, `.` and `..`.
 
-    `..` is taken textually, before globs are expanded, and above the root it stays there.
+    `..` is resolved textually, before globs are expanded, and above the root it stays there.
     Source: org.apache.kafka.shell.command.CommandUtils.
     """
     full = path if path.startswith("/") else f"{cwd}/{path}"
@@ -44,17 +44,17 @@ def absolute_components(path: str, cwd: str) -> list[str]:
 
 
 def child_path(path: str, name: str) -> str:
-    """The path of a child of the directory at `path`."""
+    """Return the path of a child of the directory at `path`."""
     return f"/{name}" if path == ROOT else f"{path}/{name}"
 
 
-# What Java's `.` does not match: its line terminators.
+# The line terminators of Java, which its `.` does not match.
 _ANY = "[^\n\r\u0085\u2028\u2029]"
 _WILDCARDS = {"?": _ANY, "*": f"{_ANY}*"}
 
 
 class Match(NamedTuple):
-    """A node that a path names: its absolute path, its last component (`/` for the root), and itself."""
+    """A node that a path names: its absolute path, its last component (`/` for the root), and the node."""
 
     path: str
     name: str
@@ -62,12 +62,12 @@ class Match(NamedTuple):
 
 
 class BrokenChildError(MetashellError):
-    """A listed name that does not resolve; Kafka's tree has them, and Kafka's shell ends there."""
+    """A listed name that does not resolve; Kafka's tree has such names, and Kafka's shell ends at one."""
 
 
 @lru_cache(maxsize=256)
 def compile_kafka_component(component: str) -> re.Pattern[str] | None:
-    """The pattern of one component of a path, None for a literal one.
+    """Return the pattern of one component of a path, or None for a literal one.
 
     Source: org.apache.kafka.shell.glob.GlobComponent.
     """
@@ -75,7 +75,7 @@ def compile_kafka_component(component: str) -> re.Pattern[str] | None:
 
 
 def translate(component: str, read_class: Callable[[str, int], tuple[str, int] | None]) -> re.Pattern[str] | None:
-    """The same, where `read_class` may say what a `[` means: an expression, and the index after it. It gets the index after the `[`."""
+    """Return the same, with classes: `read_class` gets the index after a `[` and returns an expression and the index after it, or None."""
     pattern: list[str] = []
     literal, in_group = True, False
     index = 0
@@ -86,7 +86,7 @@ def translate(component: str, read_class: Callable[[str, int], tuple[str, int] |
             literal = False
             pattern.append(_WILDCARDS[char])
         elif char == "\\":
-            # At the end there is nothing to quote: Kafka then quotes the `$` that ends its expression.
+            # At the end there is nothing to quote, and Kafka then quotes the `$` that ends its expression.
             pattern.append(re.escape(component[index : index + 1] or "$"))
             index += 1
         elif char == "{":
@@ -109,7 +109,7 @@ def translate(component: str, read_class: Callable[[str, int], tuple[str, int] |
 
 
 def expand_kafka(root: Node, components: Sequence[str]) -> Iterator[Match]:
-    """Every node that the components name, in order of their names as UTF-16 code units; nothing if there is none.
+    """Yield every node that the components name, sorted by their names as UTF-16 code units; nothing if there is none.
 
     Errors: BrokenChildError when a listed name that matches has no node.
     Source: org.apache.kafka.shell.glob.GlobVisitor.
@@ -146,9 +146,9 @@ if TYPE_CHECKING:
 
 
 def children(path: str, directory: Directory, *, each_once: bool = False) -> Iterator[Node]:
-    """The children that a walk enters: at the root not the second view, which shows the same things again.
+    """Return the children that a walk enters; at the root without the second view, which shows the same things again.
 
-    With `each_once` topics are entered by name only: by id those that have no name, because a later topic took it.
+    With `each_once`, topics are entered by name. Those below `byId` are entered only if a later topic took their name.
     """
     if path == ROOT:
         return (child for child in directory.iter_children() if not child.is_view)
@@ -167,7 +167,7 @@ def descend(
     each_once: bool = False,
     enter: Enter | None = None,
 ) -> Iterator[tuple[str, Node, int]]:
-    """The node and all below it, parents first, each with its path and depth; `enter` may give other children of a directory."""
+    """Yield the node and all below it, parents first, each with its path and depth. `enter` may return other children for a directory."""
     yield path, node, 0
     if not isinstance(node, Directory) or depth_max == 0:
         return
@@ -191,12 +191,12 @@ def descend(
 
 
 def entering(wanted: Callable[[Directory], bool]) -> Enter:
-    """For `descend`: looks into these directories only."""
+    """Return an `enter` for `descend` that enters only the wanted directories."""
     return lambda directory: None if wanted(directory) else iter(())
 
 
 def directories(path: str, node: Directory) -> Iterator[tuple[str, Directory]]:
-    """The directory and all below it, parents first, each with its path; every topic once."""
+    """Yield the directory and all below it, parents first, each with its path and every topic once."""
     yield path, node
     if node.has_directories:
         for child in children(path, node, each_once=True):
@@ -205,7 +205,7 @@ def directories(path: str, node: Directory) -> Iterator[tuple[str, Directory]]:
 
 
 class _Unnamed(Directory):
-    """`byId` with the topics only that cannot be reached by name."""
+    """The directory `byId` with only those topics that cannot be reached by name."""
 
     __slots__ = ("_by_id", "_by_name")
 
@@ -223,7 +223,7 @@ class _Unnamed(Directory):
 
 
 def listed_children(directory: Directory, *, speaks_kafka: bool) -> Iterator[tuple[str, Node | None]]:
-    """Names with their nodes; in Kafka's tree a name may be listed more than once and have no node."""
+    """Yield names with their nodes; in Kafka's tree a name may be listed more than once or have no node."""
     if speaks_kafka:
         for name in directory.child_names():
             yield name, directory.child(name)
@@ -234,9 +234,9 @@ def listed_children(directory: Directory, *, speaks_kafka: bool) -> Iterator[tup
 
 
 def kafka_find(path: str, node: Node) -> Iterator[str]:
-    """The lines of Kafka's `find` below a typed path.
+    """Yield the lines of Kafka's `find` below a typed path.
 
-    Errors: BrokenChildError at a listed name without a node, after what precedes it.
+    Errors: BrokenChildError at a listed name without a node, after the lines before it.
     Source: org.apache.kafka.shell.command.FindCommandHandler.
     """
     yield path
@@ -256,41 +256,41 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def compile_component(component: str) -> re.Pattern[str] | None:
-    """The pattern of one component of a path, None for one that only spells a name."""
+    """Return the pattern of one component of a path, or None for one that only spells a name."""
     return translate(component, _read_class)
 
 
 def fits(component: str, name: str) -> bool:
-    """Whether a name fits a component, which may be a pattern."""
+    """Return whether a name matches a component, which may be a pattern."""
     pattern = compile_component(component)
     return name == component or (pattern is not None and pattern.fullmatch(name) is not None)
 
 
 def has_wildcards(path: str) -> bool:
-    """Whether any component of the path is a pattern, so that the path may name several nodes."""
+    """Return whether any component of the path is a pattern, so that the path may name several nodes."""
     return any(part == DEEP or compile_component(part) is not None for part in path.split("/"))
 
 
 def refuse_deep(path: str) -> None:
-    """Refuse `**` for commands about one place or a few. Errors: UsageError."""
+    """Raise UsageError for `**`, in commands about one place or a few."""
     if DEEP in path.split("/"):
         raise UsageError(f"{path}: {DEEP} is for commands that list or print", path)
 
 
 def quote_glob(name: str) -> str:
-    """The name as a component that stands for it alone."""
+    """Return the name as a component that matches only itself."""
     return _SPECIAL.sub(r"\\\g<0>", name) if "\\" in name or has_wildcards(name) else name
 
 
 def expand_path(root: Node, components: Sequence[str]) -> Iterator[Match]:
-    """Every node that the components name, each once, in the order of the tree; nothing if there is none."""
+    """Yield every node that the components name, each once, in the order of the tree; nothing if there is none."""
     parts = [part for index, part in enumerate(components) if not (part == DEEP and components[index - 1 : index] == [DEEP])]
     found = _expand(root, parts, 0, "/", "/")
     return found if parts.count(DEEP) < 2 else _once(found)
 
 
 def outermost(matches: Iterator[Match]) -> Iterator[Match]:
-    """The matches that are not below an earlier one: walks down from each of them visit each node once."""
+    """Yield the matches that are not below an earlier one, so that walks down from them visit each node once."""
     seen: set[str] = set()
     for match in matches:
         if not any(above in seen for above in _with_those_above(match.path)):
@@ -325,7 +325,7 @@ def _expand(node: Node, components: Sequence[str], index: int, path: str, name: 
 
 
 def _expand_deep(node: Directory, components: Sequence[str], index: int, path: str, name: str) -> Iterator[Match]:
-    """All nodes at any depth that the components from `index` on name."""
+    """Yield all nodes at any depth that match the components from `index` on."""
     if index == len(components):
         for below, found, _ in descend(path, node, each_once=True):
             yield Match(below, name if below == path else found.name, found)
@@ -338,7 +338,7 @@ def _named_children(node: Directory, component: str) -> Iterator[tuple[str, Node
     spelled = _ESCAPE.sub(r"\1", component)
     kafkas, own = compile_kafka_component(component), compile_component(component)
     if kafkas is None:
-        # A name that is there wins over a pattern of ours.
+        # An existing name takes precedence over a pattern of ours.
         named = list(_first_named(node, (spelled, component)))
         yield from named
         if named or own is None:
@@ -365,7 +365,7 @@ def _first_named(node: Directory, names: Sequence[str]) -> Iterator[tuple[str, N
 
 
 def _read_class(component: str, at: int) -> tuple[str, int] | None:
-    """A class of characters as `re` writes it and where it ends, of which `[` stands before `at`; None if it is none."""
+    """Return the class of characters whose `[` stands before `at`, in the syntax of `re`, and its end; None if it is not a class."""
     is_other = component[at : at + 1] in ("!", "^") and component[at : at + 1] != ""
     at += is_other
     items: list[str] = []
@@ -381,6 +381,6 @@ def _read_class(component: str, at: int) -> tuple[str, int] | None:
 
 
 def _class_char(component: str, at: int) -> tuple[str, int]:
-    """One character of a class, empty at the end of the component; a backslash quotes."""
+    """Return one character of a class, empty at the end of the component; a backslash quotes."""
     at += component[at : at + 1] == "\\"
     return component[at : at + 1], at + 1

@@ -1,4 +1,4 @@
-"""The tests of `find`: what each is true of, and which paths records touched since an offset (`-changed-since`, `-newer`)."""
+"""The tests of `find`, and the paths that records touched since an offset (`-changed-since`, `-newer`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = "PartitionRegistration | EarlyRow"
 RowTest = Callable[[Row, int], bool]
-"""Asks a partition and its BITS."""
+"""A test of a partition and its BITS."""
 
 TYPES: Final = (
     *("d", "f", "topic", "partition", "broker", "controller", "config"),
@@ -51,10 +51,10 @@ TYPES: Final = (
 class Predicate:
     """One test.
 
-    Shape: `row` decides for partitions, and then `of_node` for all other nodes; without `row`, `of_node` decides for every node.
-    Where `types` is given it is false of all others. `is_early` says that `row` looks at EARLY_NAMES only, and `has_bits` that it looks
-    at the bits; `bit` is that bit where nothing else matters. `of_counts` decides, where it can, by how many replicas a partition has,
-    are in sync, are added and removed, and by nothing else. `is_type` decides by the type, and by whether the node is a directory.
+    Shape: `row` decides for partitions, and `of_node` then for all other nodes; without `row`, `of_node` decides for every node. With
+    `types`, the test is false for all other types. `is_early` says that `row` reads only EARLY_NAMES, and `has_bits` that it reads the
+    bits; `bit` is the bit if nothing else matters. `of_counts` decides, if it can, only by the numbers of replicas, in-sync replicas,
+    and replicas being added and removed. `is_type` decides by the type and by whether the node is a directory.
     """
 
     of_node: Callable[[Subject], bool] | None = None
@@ -67,7 +67,7 @@ class Predicate:
     is_type: Callable[[str, bool], bool] | None = None
 
     def holds(self, subject: Subject) -> bool:
-        """Whether it is true of a node."""
+        """Return whether the test holds for a node."""
         known = self.of_type(subject.type, subject.node.is_directory)
         if known is not None:
             return known
@@ -76,14 +76,14 @@ class Predicate:
         return self.of_node is not None and self.of_node(subject)
 
     def of_type(self, type: str, is_directory: bool) -> bool | None:
-        """The answer that the type of a node alone gives."""
+        """Return the answer if the type of a node decides it, else None."""
         if self.is_type is not None:
             return self.is_type(type, is_directory)
         return False if self.types is not None and type not in self.types else None
 
 
 class Kind(NamedTuple):
-    """A test by its name in `find`: how it is declared, and what makes it of its word; without a word `make` gets an empty one."""
+    """A test by its name in `find`: its declaration, and the function that makes it from its word, which is empty for a flag."""
 
     option: Option
     make: Callable[[Context, Any], Predicate]
@@ -168,7 +168,7 @@ def _touched(ctx: Context, paths: frozenset[str]) -> Predicate:
 
 
 class Names:
-    """The names of expressions: those that were asked for, and those that some node had."""
+    """The names in expressions: those that were looked up, and those that some node had."""
 
     def __init__(self) -> None:
         self.asked: dict[str, None] = {}
@@ -176,7 +176,7 @@ class Names:
 
 
 def where_predicate(ctx: Context, where: Where, names: Names) -> Predicate:
-    """An expression as a test."""
+    """Return an expression as a test."""
 
     def of_node(subject: Subject) -> bool:
         def look_up(name: str) -> Any:
@@ -201,7 +201,7 @@ def where_predicate(ctx: Context, where: Where, names: Names) -> Predicate:
                 return bool(bits & BITS[name])
             return racks_of(ctx.image, partition.replicas) if name == "racks" else ROW_FIELDS[name](partition)
 
-        # One test fails before another that asks for a name is reached: it is there all the same.
+        # An earlier test may fail before this name is looked up, but the partition has it all the same.
         names.seen.update(PARTITION_NAMES, known)
         return where.holds(look_up)
 
@@ -255,9 +255,9 @@ TEST_OPTIONS: Final = tuple(kind.option for kind in _KINDS)
 
 
 def touched_since(ctx: Context, offset: int) -> frozenset[str]:
-    """The paths that a record from `offset` on touched, and all above them, up to the image that is shown.
+    """Return the paths that records from `offset` on touched, and all paths above them, up to the current image.
 
-    Of a topic that was made, its leaves are among them. What is said of the time before the log begins is a note on stderr.
+    The leaves of a created topic are among them. If the log begins later, a note on stderr says so.
     """
     story = Timeline(history_of(ctx), target_of(["image"]), since=offset)
     found: set[str] = set()
@@ -280,9 +280,9 @@ def touched_since(ctx: Context, offset: int) -> frozenset[str]:
 
 
 def last_change(ctx: Context, path: str) -> int:
-    """The offset of the last record that touched a path; that before the log where it holds none.
+    """Return the offset of the last record that touched a path, or the offset before the log if there is none.
 
-    Errors: UsageError for a path that names no single node below /image.
+    Errors: UsageError for a path that does not name a single node below /image.
     """
     matches = list(ctx.matches(path))
     if len(matches) != 1:

@@ -1,7 +1,7 @@
 """Runs one command, a line or a script, by our own rules or by those of Kafka's shell.
 
-Our own shell reports on stderr, with status 2 for a wrong command line and 1 for anything that failed, and a script ends with its
-first failure. Kafka's prints its messages on stdout, continues, and its status is 0.
+Our own shell reports on stderr, with status 2 for a wrong command line and 1 for other failures, and a script ends with its first
+failure. Kafka's prints its messages on stdout and continues, and its status is 0.
 
 Every fault of a step that can be found without running it is reported before a file is opened or a process started for it."""
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run_command(ctx: Context, words: Sequence[str]) -> int:
-    """Run one command given as words, after which none follows, and return its status."""
+    """Run a single command given as words, and return its status."""
     ctx.status = 0
     ctx.is_last = True
     ctx.refresh()
@@ -38,7 +38,7 @@ def run_command(ctx: Context, words: Sequence[str]) -> int:
 
 
 def run_line(ctx: Context, line: str) -> int:
-    """Run a typed line and return its status, which is that of its first step that failed; the line is remembered for `history`."""
+    """Run a typed line and return the status of its first failed step; the line is added to the `history`."""
     from metashell.shell.grammar import remember_line
 
     ctx.status = 0
@@ -66,9 +66,9 @@ def run_line(ctx: Context, line: str) -> int:
 
 
 def run_typed(ctx: Context, text: str, keep: Callable[[str], None]) -> int:
-    """Run what was typed or pasted at a prompt, line by line; `keep` gets each as it is to be kept in the history of the prompt."""
+    """Run text typed or pasted at a prompt, line by line; `keep` gets each line in the form for the history of the prompt."""
     status = 0
-    # Not splitlines: a name may hold what that takes for the end of a line.
+    # splitlines would also break at characters that a name may hold.
     for typed in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = typed
         if not ctx.speaks_kafka and typed.lstrip().startswith("!"):
@@ -91,7 +91,7 @@ def run_typed(ctx: Context, text: str, keep: Callable[[str], None]) -> int:
 
 
 def run_script(ctx: Context, lines: Iterable[str], keep_going: bool = False) -> int:
-    """Run every line; without `keep_going` stop at the first that fails. The status is that of the first failure."""
+    """Run every line, or without `keep_going` stop at the first that fails. Return the status of the first failure."""
     if ctx.speaks_kafka:
         from metashell.shell.kafka_voice import run_kafka_session
 
@@ -122,7 +122,7 @@ _AND = "&&"
 
 
 def run_steps(ctx: Context, steps: Sequence[Step]) -> int:
-    """Run the steps in order; one after `&&` only if the one before went well. The status is that of the first that failed."""
+    """Run the steps in order; one after `&&` only if the previous one succeeded. Return the status of the first that failed."""
     first_failure = status = 0
     for step in steps:
         if status and step.connector == _AND:
@@ -164,7 +164,7 @@ def run_words(ctx: Context, words: Sequence[str], step: Step | None = None) -> N
 
 def _perform(ctx: Context, text: str, work: Work, *, is_piped: bool) -> None:
     try:
-        # Whoever reads the pipe may have the terminal.
+        # The process that reads the pipe may use the terminal.
         with nullcontext() if is_piped else show_progress(text):
             work()
     except MetashellError as error:
@@ -177,11 +177,11 @@ def _complain(ctx: Context, error: MetashellError) -> None:
 
 
 def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Work, list[str]]:
-    """The work that the words request: run the command, or print its page; and the other sources that it reads. Errors: UsageError."""
+    """Return the work of the words, a command or its page, and the other sources it reads. Errors: UsageError."""
     from metashell.common.option_parser import HelpRequested, parse_command
 
     if any(argument.kind == MOMENT for argument in command.spec.arguments):
-        # `-2h` is a time ago, as `2h` is.
+        # `-2h` means a time ago, like `2h`.
         words = [word[1:] if word[:1] == "-" and word[1:2].isdigit() else word for word in words]
     taken = None
     if command.split_words is not None:
@@ -200,7 +200,10 @@ def _prepared(ctx: Context, command: Command, words: Sequence[str]) -> tuple[Wor
 
 
 def _written(ctx: Context, command: Command, step: Step | None, also_read: Sequence[str]) -> AbstractContextManager[None]:
-    """Where the answer goes. Errors: UsageError; MetashellError for a file that cannot be opened."""
+    """Return the context in which the answer goes to its destination.
+
+    Errors: UsageError; MetashellError for a file that cannot be opened.
+    """
     if step is not None and (step.redirect is not None or step.pipe is not None):
         from metashell.shell.streams import to_command, to_file
 
@@ -232,7 +235,7 @@ def _on_pages(ctx: Context) -> Iterator[None]:
 
 @contextmanager
 def _timed(ctx: Context) -> Iterator[None]:
-    """Say at the end how long it took: by the clock, and of this process's time."""
+    """Report at the end how long the block took: elapsed time, and processor time of this process."""
     began, cpu = perf_counter(), process_time()
     yield
     took, used = ((now - then) * 1000 for now, then in ((perf_counter(), began), (process_time(), cpu)))

@@ -1,11 +1,12 @@
-"""Where the answer of a step goes if not to the screen: a file, a command of the system, or the pager.
+"""The destinations of a step's answer other than the screen: a file, a command of the system, or the pager.
 
-Children stay in our own process group: Ctrl-C and Ctrl-Z reach them and us alike, and whoever started us continues all of us. On every
-way out our end of a pipe is closed first, then the child is waited for, then the terminal gets back its earlier modes.
+Child processes stay in our process group, so Ctrl-C and Ctrl-Z reach them and us alike, and the process that started us can continue all
+of us. On every way out our end of a pipe is closed first, then the child is waited for, then the terminal gets back its earlier modes.
 
-At a prompt an answer longer than the screen goes to `$PAGER`. It is held until it is one line longer than the screen, then the pager
-starts and gets the rest as it comes; a shorter answer never reaches it. Messages wait until the pager has ended. A pager that the user
-quits ends the command silently, one that dies with one note; if it cannot be run, the answer goes to the screen, with one note."""
+At a prompt an answer longer than the screen goes to `$PAGER`. The answer is held until it is one line longer than the screen, then the
+pager starts and gets the rest as it comes. A shorter answer never reaches the pager. Messages wait until the pager has ended. If the
+user quits the pager, the command ends silently; if the pager dies, there is one note. If it cannot be run, the answer goes to the
+screen, with one note."""
 
 from __future__ import annotations
 
@@ -36,11 +37,14 @@ _STATUS_OF_SIGNALS: Final = 128
 
 
 class ReaderGone(BrokenPipeError):
-    """Whoever read the answer has seen enough."""
+    """The reader of the answer has closed the pipe."""
 
 
 class Sink:
-    """Text to a descriptor, in chunks. Errors: ReaderGone; MetashellError that begins with `name`, once: what follows is dropped."""
+    """Text to a descriptor, in chunks.
+
+    Errors: ReaderGone; MetashellError that begins with `name`, only once, after which all text is dropped.
+    """
 
     def __init__(self, descriptor: int, name: str) -> None:
         self._descriptor = descriptor
@@ -70,14 +74,14 @@ class Sink:
             raise MetashellError(f"{self._name}: {error.strerror}") from None
 
     def close(self) -> None:
-        """Close the descriptor; what was not flushed is lost."""
+        """Close the descriptor; text that was not flushed is lost."""
         self._parts.clear()
         os.close(self._descriptor)
 
 
 @contextmanager
 def to_file(ctx: Context, redirect: Redirect, also_read: Sequence[str]) -> Iterator[None]:
-    """Inside, the answer goes to a file, as it would if the system's shell had opened it. Errors: MetashellError."""
+    """Send the answer to a file inside the block, as if the system's shell had opened it. Errors: MetashellError."""
     if ctx.open_output is None:
         raise MetashellError(f"{redirect.path}: files cannot be written here")
     sink = Sink(ctx.open_output(redirect.path, redirect.append, also_read), redirect.path)
@@ -86,7 +90,7 @@ def to_file(ctx: Context, redirect: Redirect, also_read: Sequence[str]) -> Itera
             try:
                 yield
             finally:
-                # What was found before it was stopped is kept.
+                # Keep what was found before the interrupt.
                 sink.flush()
     finally:
         sink.close()
@@ -94,14 +98,14 @@ def to_file(ctx: Context, redirect: Redirect, also_read: Sequence[str]) -> Itera
 
 @contextmanager
 def to_command(ctx: Context, text: str) -> Iterator[None]:
-    """Inside, the answer goes to a command of the system; its status becomes the status. Errors: KeyboardInterrupt if Ctrl-C ended it."""
+    """Send the answer to a command of the system inside the block, and take its status. Errors: KeyboardInterrupt if Ctrl-C ended it."""
     ctx.out.flush()
     with terminal_kept():
         child = start_shell(text)
         assert child.stdin is not None
         sink = Sink(os.dup(child.stdin.fileno()), "the pipe")
         child.stdin.close()
-        # What the command writes may be the screen, so names are made safe for it; nothing is known of its width.
+        # The command may write to the screen, so names are made safe for it; the width is unknown.
         display = Display(sink, is_terminal=ctx.display.is_terminal)
         was_interrupted = True
         try:
@@ -129,7 +133,7 @@ def start_shell(text: str, environ: dict[str, str] | None = None) -> Popen[bytes
 
 
 def wait_for(child: Popen[bytes]) -> int:
-    """The exit status of a child, as a shell reports it. Until it ends, Ctrl-C goes to the child alone."""
+    """Wait for a child and return its exit status as a shell reports it. Meanwhile Ctrl-C only ends the child."""
     with _interrupts_ignored():
         status = child.wait()
     return _STATUS_OF_SIGNALS - status if status < 0 else status
@@ -140,9 +144,9 @@ def _interrupts_ignored() -> Iterator[None]:
     def ignore(number: int, frame: FrameType | None) -> None: ...
 
     try:
-        # A function, and not SIG_IGN: a child that is started now would inherit that.
+        # A function and not SIG_IGN, which a child that is started now would inherit.
         before = signal.signal(signal.SIGINT, ignore)
-    except ValueError:  # not in the main thread, which alone gets it
+    except ValueError:  # only the main thread gets the signal
         yield
         return
     try:
@@ -153,7 +157,7 @@ def _interrupts_ignored() -> Iterator[None]:
 
 @contextmanager
 def terminal_kept() -> Iterator[None]:
-    """Afterwards the terminal has the modes of before, whatever a child that was killed has left."""
+    """Restore the modes of the terminal after the block, even if a killed child changed them."""
     try:
         descriptor = sys.stdin.fileno()
         modes = termios.tcgetattr(descriptor)
@@ -179,15 +183,15 @@ if TYPE_CHECKING:
 LESS_OPTIONS: Final = "FRX"
 _CANNOT_RUN: Final = (126, 127)
 _NO_FAILURE: Final = (0, 130, 141)
-"""Left; by Ctrl-C; by a broken pipe of its own."""
+"""Exit statuses that are no failure: the user left, Ctrl-C, or a broken pipe of its own."""
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _KNOWS_COLORS: Final = frozenset(("less", "most"))
 _READ_FOR_SURE: Final = 1 << 17
-"""More than a pipe holds: once so much is written, the pager has read some of it."""
+"""More than a pipe holds: after this much, the pager has read some of it."""
 
 
 def pager_command(chosen: str | None) -> str:
-    """The command line of the pager, empty for none: what was chosen, else $PAGER, else `less -FRX` where it is installed."""
+    """Return the command line of the pager: the chosen one, else $PAGER, else `less -FRX` if installed; empty for none."""
     command = os.environ.get("PAGER") if chosen is None else chosen
     if command is None:
         command = f"less -{LESS_OPTIONS}" if shutil.which("less") else ""
@@ -196,9 +200,9 @@ def pager_command(chosen: str | None) -> str:
 
 @contextmanager
 def paged(display: Display, err: TextIO, command: str, note: Callable[[str, bool], object]) -> Iterator[Streams]:
-    """Inside, what is written to the two streams that it gives goes to the screen, or to the pager if it is too long for that.
+    """Yield two streams whose text goes to the screen, or to the pager if it is too long for the screen.
 
-    Shape: `note` is told, once the screen is free again, if the pager failed, and whether it could be run at all.
+    Shape: `note` is called after the screen is free again if the pager failed, with whether it could be run at all.
     """
     pages = _Pages(display.out, err, command)
     shown = Display(pages, is_terminal=display.is_terminal, width=display.width, color=display.color)
@@ -220,7 +224,7 @@ def paged(display: Display, err: TextIO, command: str, note: Callable[[str, bool
 
 
 class _Pages:
-    """The answer on its way to the screen, or to the pager."""
+    """An answer on its way to the screen or to the pager."""
 
     def __init__(self, screen: TextSink, err: TextIO, command: str) -> None:
         self._screen = screen
@@ -228,12 +232,12 @@ class _Pages:
         self._command = command
         self._columns, self._room = _size()
         self._held: list[tuple[bool, str]] = []
-        """The text written so far, each part with whether it is a report."""
+        """The text so far, each part with whether it is a report."""
         self._sink: Sink | None = None
         self._child: Popen[bytes] | None = None
         self._takes_colors = any(os.path.basename(word) in _KNOWS_COLORS for word in command.split())
         self._written: list[str] = []
-        """The text that the pager has received, as long as the user cannot have read it."""
+        """The text that the pager has received, while it is not certain that it has read any."""
         self._written_size = 0
         self._is_plain = False
         self.could_not_run = False
@@ -251,7 +255,7 @@ class _Pages:
                 self._start()
 
     def report(self, text: str) -> None:
-        """A line for standard error, in its turn on the screen, or after the pager has left."""
+        """Take a line for standard error, shown in its turn on the screen, or after the pager has ended."""
         if self._is_plain:
             self._screen.flush()
             self._err.write(text)
@@ -259,16 +263,16 @@ class _Pages:
             self._held.append((True, text))
 
     def flush(self) -> None:
-        """Keep the held text: it may still go to the pager."""
+        """Keep the held text, since it may still go to the pager."""
         if self._sink is not None:
             self._flush_pager()
         elif self._is_plain:
             self._screen.flush()
 
     def close(self, *, is_whole: bool = True) -> None:
-        """Show what is held, or wait until the pager has left; of an answer that is not whole it gets no more."""
+        """Show the held text, or wait until the pager has ended. An interrupted answer is not completed."""
         try:
-            # A pager reads as its user goes on, so this may wait for him.
+            # A pager reads as its user scrolls, so this may wait for the user.
             if self._sink is not None and is_whole:
                 self._flush_pager()
         except ReaderGone:
@@ -328,7 +332,7 @@ class _Pages:
             self._reader_gone()
 
     def _reader_gone(self) -> None:
-        """Errors: ReaderGone, unless the pager never read anything: then the screen takes over."""
+        """Raise ReaderGone, unless the pager never read anything: then the screen takes over."""
         self._end_pager()
         if not self.could_not_run:
             raise ReaderGone
@@ -350,7 +354,7 @@ class _Pages:
 
 
 class _Deferred:
-    """Standard error while the pager may have the screen."""
+    """Standard error while the pager may use the screen."""
 
     def __init__(self, pages: _Pages) -> None:
         self._pages = pages
@@ -363,6 +367,6 @@ class _Deferred:
 
 
 def _size() -> tuple[int, int]:
-    """The columns of the screen, and how many lines fit above the next prompt."""
+    """Return the columns of the screen, and how many lines fit above the next prompt."""
     size = shutil.get_terminal_size((80, 24))
     return max(size.columns, 1), max(size.lines - 1, 1)

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 _LEAF: Final = "leaf"
 _FIRST_PIECE: Final = 100
 _LARGEST_PIECE: Final = 10_000
-"""How many topics are looked at together before the first of them is; the first hit must not wait for all."""
+"""The most topics that are judged together before the first is shown; the first hit must not wait for all."""
 
 
 class FoundNode(NamedTuple):
-    """A node for which all holds."""
+    """A node for which the tests hold."""
 
     path: str
     node: Node
 
 
 class TreeSearch:
-    """One tree of tests, asked of all nodes at and below places."""
+    """A search with one tree of tests, at and below places."""
 
     def __init__(self, ctx: Context, tree: Tree[Predicate]) -> None:
         self._ctx = ctx
@@ -51,7 +51,7 @@ class TreeSearch:
         self._kinds: dict[tuple[str, bool], bool | None] = {}
         self._leaf_verdict = self._of_kind(_LEAF, False)
         self._partition_verdict = self._of_kind(PARTITION, False)
-        # What is wrong with all partitions of a topic together, by its id; worked out for many topics at once.
+        # The union of the faults of all partitions of a topic, by its id; computed for many topics at once.
         self._unions: dict[bytes, int] = {}
         self._open_unions: dict[int, bool] = {}
         self._of_shapes: dict[Shape[int], bool | None] = {}
@@ -61,7 +61,7 @@ class TreeSearch:
         self._sweeps = any(test.of_counts is None for test in bits)
 
     def below(self, matches: Iterable[Match], depth_max: int | None = None) -> Iterator[FoundNode]:
-        """Every node at or below the matches for which the tree holds, each as it is found."""
+        """Yield every node at or below the matches for which the tree holds, as it is found."""
         for match in matches:
             if self.holds(match.path, match.node):
                 yield FoundNode(match.path, match.node)
@@ -69,13 +69,13 @@ class TreeSearch:
                 yield from self._below(match.path, match.node, depth_max)
 
     def listed(self, path: str, directory: Directory) -> Iterator[Node]:
-        """The children of one directory for which the tree holds."""
+        """Yield the children of one directory for which the tree holds."""
         is_topic = isinstance(directory, TopicNode) and not directory.has_directories
         pairs = self._children(path, directory) if is_topic else ((child, False) for child in directory.iter_children())
         return (node for node, is_sure in pairs if is_sure or self.holds(child_path(path, node.name), node))
 
     def holds(self, path: str, node: Node) -> bool:
-        """Whether the tree holds for one node."""
+        """Return whether the tree holds for one node."""
         known = self._of_kind(node.type, node.is_directory)
         if known is not None:
             return known
@@ -100,7 +100,7 @@ class TreeSearch:
                 pending.append((here, self._children(here, node)))
 
     def _children(self, path: str, directory: Directory) -> Iterator[tuple[Node, bool]]:
-        """The children that are asked, each with whether the tree is known to hold for it."""
+        """Return the children to test, each with whether the tree is known to hold for it."""
         if isinstance(directory, TopicNode) and not directory.has_directories:
             return self._in_topic(directory)
         found: Iterator[tuple[Node, bool]] = ((child, False) for child in children(path, directory, each_once=True))
@@ -109,7 +109,7 @@ class TreeSearch:
         return self._without_idle_topics(found) if self._skips_topics else found
 
     def _without_idle_topics(self, found: Iterable[tuple[Node, bool]]) -> Iterator[tuple[Node, bool]]:
-        """The same without topics in which the tree holds for nothing, where it does not hold for topics."""
+        """Yield the pairs without topics in which the tree holds for no node, if it does not hold for topics themselves."""
         for pair in found:
             node = pair[0]
             if isinstance(node, TopicNode) and not node.has_directories:
@@ -119,7 +119,7 @@ class TreeSearch:
             yield pair
 
     def _swept(self, found: Iterator[tuple[Node, bool]]) -> Iterator[tuple[Node, bool]]:
-        """The same, some at a time: of topics among them it is known then what is wrong with any partition."""
+        """Yield the same pairs, in pieces: the faults of all topics in a piece are computed together first."""
         size = _FIRST_PIECE
         while piece := list(islice(found, size)):
             topics = [node.topic for node, _ in piece if isinstance(node, TopicNode)]
@@ -129,7 +129,7 @@ class TreeSearch:
             yield from piece
 
     def _may_hold_in(self, topic: TopicImage) -> bool:
-        """Whether the tree may hold for a partition of a topic, of all of which together it is known what is wrong."""
+        """Return whether the tree may hold for a partition of a topic, by the union of their faults."""
         union = self._unions.get(topic.id)
         if union is None:
             return True
@@ -143,7 +143,7 @@ class TreeSearch:
         return self._open_unions[union]
 
     def _of_kind(self, type: str, is_directory: bool) -> bool | None:
-        """The answer that the kind of a node alone gives."""
+        """Return the answer if the kind of a node decides it, else None."""
         key = type, is_directory
         if key not in self._kinds:
             self._kinds[key] = holds(self._tree, lambda test: test.of_type(type, is_directory))
@@ -161,7 +161,7 @@ class TreeSearch:
                 yield child, self._leaf_verdict is True
 
     def _partitions(self, topic: TopicImage) -> dict[str, bool]:
-        """The numbers of the partitions for which the tree may hold, each with whether it does."""
+        """Return the numbers of the partitions for which the tree may hold, each with whether it is known to."""
         if self._partition_verdict is not None or not self._rows:
             verdict = self._partition_verdict
             return {} if verdict is False else dict.fromkeys(map(str, topic.partition_ids()), verdict is True)
@@ -177,7 +177,7 @@ class TreeSearch:
         return found
 
     def _asked(self, survey: PartitionSurvey[int], topic: TopicImage) -> Iterable[tuple[int, int]]:
-        """The answers of a topic's partitions by number, without records whose shape shows that the tree cannot hold."""
+        """Return the answers of a topic's partitions by number, without records whose shape rules them out."""
         runs = survey.runs(topic)
         if runs is None:
             return survey.by_id(topic).items()
@@ -187,7 +187,7 @@ class TreeSearch:
             return ()
         ids = [id for shape, piece in runs for id in shape.ids.iter_unpack(piece)] if len(left) < len(runs) else ()
         if len(set(ids)) < len(ids) or not ids:
-            # Of a partition whose record is repeated, the last counts.
+            # If a partition's record is repeated, the last one counts.
             return survey.by_id(topic).items()
         return [
             (id, answer)
@@ -196,7 +196,7 @@ class TreeSearch:
         ]
 
     def _of_shape(self, shape: Shape[int], piece: memoryview) -> bool | None:
-        """The answer that the shape of the records alone gives: it says how many items each of their arrays has."""
+        """Return the answer if the shape of the records decides it, which gives the number of items in each array; else None."""
         first, _ = shape.rows.unpack_from(piece)
         row = EarlyRow(first)
 
@@ -208,7 +208,7 @@ class TreeSearch:
         return found
 
     def _verdict(self, mask: int) -> bool | None:
-        """The value of the tree for the answer of a survey."""
+        """Return the value of the tree for the answer of a survey."""
         bits = {test: mask >> index & 1 == 1 for index, test in enumerate(self._rows)}
 
         def decide(test: Predicate) -> bool | None:
@@ -227,7 +227,7 @@ class TreeSearch:
 
 
 def row_survey(judge: PartitionJudge, tests: Sequence[Predicate]) -> PartitionSurvey[int]:
-    """A survey that asks partitions all tests at once: bit N of an answer is that of test N."""
+    """Return a survey that runs all tests on a partition at once: bit N of an answer is that of test N."""
     rows = [test.row for test in tests if test.row is not None]
     has_bits = any(test.has_bits for test in tests)
 
@@ -243,7 +243,7 @@ def row_survey(judge: PartitionJudge, tests: Sequence[Predicate]) -> PartitionSu
 
 
 class Choice:
-    """The nodes that pass. At the end `finish` says which names of the expressions no node had."""
+    """The nodes that pass. At the end `finish` reports names in the expressions that no node had."""
 
     def __init__(self, ctx: Context, texts: Sequence[str]) -> None:
         self._ctx = ctx
@@ -253,19 +253,19 @@ class Choice:
         self.finish = self._conditions.finish
 
     def holds(self, path: str, node: Node) -> bool:
-        """Whether one node passes."""
+        """Return whether one node passes."""
         return any(self._conditions.counted([node] if self._search.holds(path, node) else []))
 
     def listed(self, path: str, directory: Directory) -> Iterator[Node]:
-        """The children of a directory that pass."""
+        """Return the children of a directory that pass."""
         return self._conditions.counted(self._search.listed(path, directory))
 
     def below(self, matches: Iterable[Match]) -> Iterator[FoundNode]:
-        """The matches, and all below them, that pass."""
+        """Return the matches, and all nodes below them, that pass."""
         return self._conditions.counted(self._search.below(matches))
 
     def partitions(self, matches: Iterable[Match]) -> tuple[dict[bytes, TopicImage], dict[bytes, set[int]]]:
-        """The topics at and below the matches of which partitions pass, and the numbers of these."""
+        """Return the topics at and below the matches that have passing partitions, and the numbers of these."""
         topics: dict[bytes, TopicImage] = {}
         only: dict[bytes, set[int]] = {}
         search = TreeSearch(self._ctx, And((TESTS["-type"].make(self._ctx, PARTITION), self._tree)))

@@ -1,12 +1,12 @@
 """Splits a typed line into words as the line editor of Kafka's shell does, and finds where text for /bin/sh ends.
 
-Blanks separate words. A quote at the start of a word ends at the next quote of the same kind, and both are removed; inside a word
-quotes stay. A backslash is removed and the next character is taken literally, within quotes too. There are no empty words; an open
-quote ends with the line, which our own shell refuses.
+Blanks separate words. A quote at the start of a word ends at the next quote of the same kind, and both are removed; inside a word quotes
+stay. A backslash is removed and the next character is taken literally, within quotes too. There are no empty words. An open quote ends
+with the line, which our own shell refuses.
 
-Text for `/bin/sh -c` ends at the first `;` or `&&` that /bin/sh itself would see, and is handed over as typed. Quotes, backslashes,
-`$(..)`, backticks, groups, `${..}` and `while .. done` and the like keep their contents together. A line that leaves one open is refused,
-not guessed. Every error that points at a place in a text is a `CaretError`."""
+Text for `/bin/sh -c` ends at the first `;` or `&&` that /bin/sh itself would see, and is passed on as typed. Quotes, backslashes,
+`$(..)`, backticks, groups, `${..}` and `while .. done` and the like keep their contents together. A line that leaves one open is
+refused. Every error that points at a place in a text is a `CaretError`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class PartialLine:
 
     @property
     def all_words(self) -> list[str]:
-        """The words if the line ends here."""
+        """Return the words if the line ends here."""
         return [*self.words, self.current] if self.current else self.words
 
 
 class Word:
-    """A word that is being read; `quote` is the one that is open in it, which `quote_index` is the place of."""
+    """A word that is being read; `quote` is the open quote in it, and `quote_index` its place."""
 
     __slots__ = ("quote", "quote_index", "text", "whole")
 
@@ -47,7 +47,7 @@ class Word:
         self.quote = ""
         self.quote_index = 0
         self.whole = False
-        """Whether the quotes are around the whole word, so that they are removed."""
+        """Whether the quotes enclose the whole word, so that they are removed."""
 
     def take(self, char: str) -> None:
         """Add a character that is neither an unquoted blank nor escaped."""
@@ -66,7 +66,7 @@ class Word:
 
 
 def split_line(line: str) -> list[str]:
-    """The words of a line.
+    """Return the words of a line.
 
     Source: org.jline.reader.impl.DefaultParser, its behaviour on lines fed to Kafka's shell.
     """
@@ -74,7 +74,7 @@ def split_line(line: str) -> list[str]:
 
 
 def split_partial(line: str) -> PartialLine:
-    """The words of a line whose end is the cursor."""
+    """Return the words of a line whose end is the cursor."""
     words: list[str] = []
     word, start, escaped = Word(), 0, False
     for index, char in enumerate(line):
@@ -93,7 +93,7 @@ def split_partial(line: str) -> PartialLine:
 
 
 def quote_word(text: str) -> str:
-    """The text with backslashes where the shell would otherwise split it, take something away, or see another command in it."""
+    """Return the text with backslashes where the shell would otherwise split it, remove a character, or see another command."""
     return _NEEDS_QUOTING.sub(lambda match: "\\" + match[0], text)
 
 
@@ -101,7 +101,7 @@ _SHOWN_MAX: Final = 70
 
 
 class CaretError(UsageError):
-    """A text that cannot be read; `excerpt` is the text around the fault, and below it a caret at `index`."""
+    """A text that cannot be read; `excerpt` is the text around the fault, with a caret below it at `index`."""
 
     def __init__(self, message: str, text: str, index: int) -> None:
         super().__init__(message, text)
@@ -118,23 +118,23 @@ _LEADS: Final = frozenset(("do", "then", "else", "elif", "!", "time", *_OPENS)) 
 
 
 class LineError(CaretError):
-    """A line that cannot be read; the caret stands at the place."""
+    """A line that cannot be read; the caret marks the place."""
 
 
 def end_of_shell_text(line: str, start: int) -> int:
-    """Where the text that begins at `start` ends; it may end with a comment. Errors: LineError."""
+    """Return where the text that begins at `start` ends; it may end with a comment. Errors: LineError."""
     return _Scan(line, start).end()
 
 
 class _Scan:
-    """One look along a line; `open` are the ends that are waited for, with where each was opened."""
+    """A scan of a line; `open` are the expected closing words, each with the place of its opening."""
 
     def __init__(self, line: str, start: int) -> None:
         self.line = line
         self.at = start
         self.open: list[tuple[str, int]] = []
         self.is_command = True
-        """Whether a command may begin here, so that `while` is no argument."""
+        """Whether a command may begin here; otherwise `while` is an argument."""
 
     def end(self) -> int:
         line = self.line
@@ -153,7 +153,7 @@ class _Scan:
         if char.isspace():
             self.at += 1
         elif char == "#":
-            # A comment: only here, since words take a # inside of them.
+            # A comment begins only here, since a # inside a word is part of it.
             self.at = len(line)
         elif char in ";|&(<>":
             self._operator(char)
@@ -184,7 +184,7 @@ class _Scan:
             self.open.pop()
             self.is_command = False
         elif self.open and self.open[-1][0] == "esac":
-            self.is_command = True  # after a pattern
+            self.is_command = True  # after a pattern of `case`
         else:
             raise LineError("nothing is open that this closes", self.line, self.at)
         self.at += 1
@@ -220,7 +220,7 @@ class _Scan:
                 return
 
     def _past_quoted(self, at: int) -> int:
-        """The index after what a quote, a backslash or a dollar at `at` begins."""
+        """Return the index after the construct that a quote, a backslash or a dollar begins at `at`."""
         line, char = self.line, self.line[at]
         if char == "\\":
             if at + 1 == len(line):

@@ -1,4 +1,4 @@
-"""metashell groups assign: what an assignor gives to whom."""
+"""metashell groups assign: computes the assignments of assignors for rows of inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READ_SIZE = 1 << 20
 
 
 def assign(command: CommandSpec, words: Sequence[str]) -> int:
-    """Answer every row of the files; the status. Errors: UsageError; MetashellError for a file."""
+    """Answer every row of the files and return the exit status. Errors: UsageError; MetashellError for a file."""
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
@@ -38,7 +38,7 @@ def assign(command: CommandSpec, words: Sequence[str]) -> int:
     except UsageError as error:
         if error.argument == "--assignor":
             raise
-        # Files that are not there, cannot be read or hold something else: the command line is right.
+        # The command line is right even if a file is missing, cannot be read or holds something else.
         raise _WrongFileError(error) from None
     finally:
         work.close()
@@ -46,7 +46,7 @@ def assign(command: CommandSpec, words: Sequence[str]) -> int:
 
 
 class _WrongFileError(MetashellError):
-    """A file that holds no inputs, or something wrong; `excerpt` shows the place where there is one."""
+    """A file without valid inputs; `excerpt` shows the faulty place if it is known."""
 
     def __init__(self, error: MetashellError) -> None:
         super().__init__(str(error))
@@ -54,7 +54,7 @@ class _WrongFileError(MetashellError):
 
 
 class _Work:
-    """Shape: `status` is that of the rows so far."""
+    """The answers to the rows. Shape: `status` is the exit status for the rows so far."""
 
     def __init__(self, name: str, form: str, display: Display, *, is_check: bool) -> None:
         self.status = STATUS_OK
@@ -99,11 +99,11 @@ class _Work:
 
 
 def _rows(paths: Sequence[str]) -> Iterator[tuple[str, Row]]:
-    """The objects of files, with where they lie. Errors: UsageError."""
+    """Yield the objects in the files, each with the name of its place. Errors: UsageError."""
     for path in paths:
         source, text = "standard input" if path == STDIN else path, _text(path)
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        # Of an object over several lines the first one is no JSON by itself.
+        # The first line of an object that spans several lines is not JSON by itself.
         if len(lines) < 2 or not lines[0][1].rstrip().endswith("}"):
             whole = parse_json(text, source)
             found = [(source, row) for row in (whole if isinstance(whole, list) else [whole])]
@@ -131,7 +131,7 @@ def _text(path: str) -> str:
 
 
 def _called(row: Row) -> str:
-    """What a row is called: its id, or its assignor."""
+    """Return the name of a row for messages: its id, or its assignor."""
     return str(row.get("id") or row["assignor"])
 
 
@@ -141,13 +141,16 @@ def _error_text(output: Row) -> str:
 
 
 def _parts(assigned: Any) -> list[tuple[str, list[int]]]:
-    """What a member got, from clients' assignors (pairs) as from the broker's (objects); a topic in several runs comes several times."""
+    """Return a member's topics with their partitions, from pairs (clients' assignors) or an object (the broker's).
+
+    A topic that comes in several runs is returned several times.
+    """
     pairs = assigned.items() if isinstance(assigned, dict) else assigned or ()
     return [(topic, partitions) for topic, partitions in pairs]
 
 
 def _write_text(display: Display, row: Row) -> None:
-    """One line for each member: how much it got, and what."""
+    """Write one line per member with the number of its partitions and their names."""
     output = row["output"]
     if "assignment" not in output:
         return

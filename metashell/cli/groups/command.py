@@ -57,7 +57,7 @@ def _command(
     *examples: tuple[str, str],
     is_live: bool = False,
 ) -> CommandSpec:
-    """A command that reads logs, and with `is_live` asks a cluster where none is named."""
+    """Declare a command that reads logs; with `is_live` it asks a cluster if no log is named."""
     return CommandSpec(
         name,
         summary,
@@ -190,7 +190,7 @@ LOG_COMMANDS = (LIST, DESCRIBE, OFFSETS, WHY, HISTORY, EXPIRING, DOWNGRADE_CHECK
 
 CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 SERVER_ASSIGNORS = ("server-uniform", "server-range", "server-simple")
-"""As the rows of `metashell groups assign` name them: clients have a range too."""
+"""Server assignors as the rows of `metashell groups assign` name them; clients have a range assignor too."""
 
 _CLIENT_INPUT = """\
 {"nodes": [{"id": 1, "rack": "a"}],              racks of brokers; may be missing
@@ -266,16 +266,16 @@ _COMMANDS = {
     "streams-upgrade": "timeline:streams_upgrade",
     "assign": "assign:assign",
 }
-"""Where the function of each command stands: it takes the command's spec and its words, and gives a status."""
+"""The function of each command, as module and name. It takes the command's spec and its words, and returns the exit status."""
 
 
 def run_groups(words: list[str]) -> int:
-    """Find the command and run it. Options and paths may stand before it: `metashell groups LOGDIR list`."""
+    """Find the command and run it. Options and paths may come before it: `metashell groups LOGDIR list`."""
     return run_sub_command(GROUPS._replace(name=NAME), _command_first(words), _run_command)
 
 
 def _command_first(words: list[str]) -> list[str]:
-    """The words with the command before the options and paths that stood before it; these paths then come last."""
+    """Return the words with the command first. Paths that came before the command move to the end."""
     at = next((index for index, word in enumerate(words) if word in _COMMANDS), 0)
     if not at or words[0] in ("--help", "-h", "--version"):
         return words

@@ -1,4 +1,4 @@
-"""Groups of a live cluster, asked of the brokers that coordinate them; and a group with its members as text, from any source."""
+"""Groups of a live cluster, as their coordinators describe them, and the text form of a group from any source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN = 5
 
 
 def asks_cluster(work: Work) -> bool:
-    """Whether a cluster is to be asked: no log is named, but a cluster is, here or in the environment. Errors: UsageError."""
+    """Return whether to ask a cluster: the command line names no log, and it or the environment names a cluster. Errors: UsageError."""
     values = work.values
     is_named = bool(values.bootstrap_server or values.bootstrap_controller)
     if values.paths:
@@ -56,27 +56,27 @@ def list_live_groups(work: Work) -> None:
 
 
 def none_text(work: Work) -> str:
-    """What to say where no group is to be listed."""
+    """Return the text to show if there is no group to list."""
     wanted = work.values
     kind = f"{wanted.group_type} group" if wanted.group_type else "group"
     return f"no {kind} is in state {wanted.state}" if wanted.state else f"no {kind}s"
 
 
 def describe_live_group(work: Work) -> GroupDescription:
-    """The group with its members. Errors: MetashellError."""
+    """Return the group with its members. Errors: MetashellError."""
     _find_brokers(work)
     return describe_group(work.admin, work.values.group)
 
 
 def offset_rows(work: Work) -> list[OffsetRow]:
-    """What the group has committed, who has each partition, and with --lag where the logs end. Errors: MetashellError."""
+    """Return the group's committed offsets with the owner of each partition, and with --lag the log end offsets. Errors: MetashellError."""
     _find_brokers(work)
     group_id = work.values.group
     group = describe_group(work.admin, group_id)
     if group.summary.kind == _SHARE:
         raise share_commits_nothing(group_id)
     committed = committed_offsets(work.admin, group_id)
-    # Offsets of topics that may not be described are left out.
+    # The cluster leaves out topics that the client may not describe.
     work.miss(*unseen_topics(work.admin, {row.topic for row in committed}))
     rows = with_members(committed, group)
     if work.values.lag:
@@ -89,19 +89,19 @@ def offset_rows(work: Work) -> list[OffsetRow]:
 
 
 def share_commits_nothing(group_id: str) -> MetashellError:
-    """What is said of a share group, of which the state of its partitions is kept elsewhere."""
+    """Return the error for a share group, which keeps the state of its partitions elsewhere."""
     return MetashellError(f"{group_id}: a share group commits no offsets")
 
 
 def _find_brokers(work: Work) -> None:
-    """Ask brokers where controllers were named: those that the newest metadata has. Errors: MetashellError."""
+    """Find the brokers in the newest metadata if the command line names controllers. Errors: MetashellError."""
     if work.asks_controllers:
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)
         work.values.bootstrap_server, work.values.bootstrap_controller = addresses, None
 
 
 def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> str:
-    """The brokers that are up, `HOST:PORT,...`, on listeners with the protocol of the client's configuration. Errors: MetashellError."""
+    """Return the brokers that are up as `HOST:PORT,...`, for the client's security protocol. Errors: MetashellError if there are none."""
     protocol = client_config_of(command_config).security.protocol
     addresses = broker_addresses(image, protocol)
     if not addresses:
@@ -110,7 +110,7 @@ def brokers_of(image: MetadataImage, command_config: str | None, place: str) -> 
 
 
 def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
-    """Where brokers that are not fenced listen with a security protocol, one address a broker."""
+    """Return one address per unfenced broker that has a listener with the security protocol."""
     number = PROTOCOLS.index(protocol)
     found = []
     for _, broker in sorted(image.cluster.brokers.items()):
@@ -121,7 +121,7 @@ def broker_addresses(image: MetadataImage, protocol: str) -> list[str]:
 
 
 _AWAY_EPOCH = -2
-"""That of a static member which left for a while."""
+"""The member epoch of a static member that left temporarily."""
 MEMBER_COLUMNS = (
     "group",
     "group_type",
@@ -143,7 +143,7 @@ MEMBER_COLUMNS = (
 
 
 def member_rows(description: GroupDescription) -> list[dict[str, object]]:
-    """A row for each member; of a group without members one that has the group alone."""
+    """Return a row for each member, or one row with only the group's columns if there are no members."""
     summary = description.summary
     group: dict[str, object] = {
         "type": "member",
@@ -174,7 +174,7 @@ def member_rows(description: GroupDescription) -> list[dict[str, object]]:
 
 
 def description_lines(description: GroupDescription) -> Iterator[str]:
-    """A group with its members as text."""
+    """Yield a group with its members as lines of text."""
     summary = description.summary
     yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
     for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):

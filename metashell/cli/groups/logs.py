@@ -80,7 +80,7 @@ def expiring(command: CommandSpec, words: Sequence[str]) -> int:
 
 
 def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[Work], None]) -> int:
-    """Do a command that cannot ask a live cluster, and say so to who names one. Errors: UsageError."""
+    """Run a command that only reads logs. Errors: UsageError, also if the command line names a live cluster."""
     try:
         return run_command(command, words, act)
     except UsageError as error:
@@ -94,7 +94,7 @@ def perform_on_logs(command: CommandSpec, words: Sequence[str], act: Callable[[W
 
 
 class Meanwhile:
-    """Shows on a terminal what a command does that takes longer than a second."""
+    """Progress on a terminal for a command that takes longer than a second."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -102,12 +102,12 @@ class Meanwhile:
         self._next_s = monotonic() + _PATIENCE_S
 
     def read(self, done: int, size: int) -> None:
-        """So many bytes of all were read."""
+        """Report how many bytes of the total were read."""
         if self._now() >= self._next_s:
             self._show(f"read {done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
 
     def looked(self, count: int) -> None:
-        """So many groups were looked at."""
+        """Report how many groups were examined."""
         if self._now() >= self._next_s:
             self._show(f"{count:,} groups looked at")
 
@@ -119,9 +119,9 @@ class Meanwhile:
 def read_logs(
     work: Work, wants: Callable[[RawRecord], bool] | None = None, mark: bytes | None = None, *, has_past: bool = False
 ) -> LoadedLogs:
-    """Read the logs that were named (`has_past`: with what only older copies have), and say what is wrong: then the status is 1.
+    """Read the named logs and report what is wrong in them, which sets the exit status to 1.
 
-    Errors: UsageError.
+    With `has_past` it also reads records that only older copies have. Errors: UsageError.
     """
     if getattr(work.values, "group", None) is not None:
         work.values.group = shown_id(work.values.group)
@@ -156,7 +156,7 @@ def read_logs(
 
 
 def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
-    """What was read: each copy of each log."""
+    """Yield one line per copy of each log that was read."""
     for log in loaded.logs:
         for copy in log.log.copies:
             place = copy[0].path if copy[0].path == "-" else os.path.dirname(copy[0].path)
@@ -165,7 +165,7 @@ def _read_lines(loaded: LoadedLogs) -> Iterator[str]:
 
 
 def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None:
-    """One line for each kind of finding in each log, with --verbose for each; where one group was asked about, of that one alone."""
+    """Report the findings: one line per kind and log, or with --verbose one line each. For a named group, report only its own."""
     for log in loaded.logs:
         by_kind: dict[str, list[Finding]] = {}
         for finding in log.fold.state.findings:
@@ -183,7 +183,7 @@ def _tell_findings(work: Work, loaded: LoadedLogs, group_id: str | None) -> None
 
 
 def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
-    """The group in the logs. Errors: MetashellError where no log has it; it names those with near ids."""
+    """Return the group from each log that has it. Errors: MetashellError if none has; the message names similar ids."""
     found = next((found for id in ids_meant(group_id) if (found := find_group(loaded, id))), [])
     if not found:
         raise MetashellError(no_such_group(loaded, group_id))
@@ -194,11 +194,11 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
 
 
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
-    """What to say of a group that no log has: with ids that are near."""
+    """Return the message for a group that no log has, with similar ids."""
     known = [summary.group_id for summary in group_summaries(loaded)]
     partitions = [log.log.partition for log in loaded.logs]
     expected = ""
-    # All from 0 on are those of a whole topic.
+    # Partitions numbered from 0 without a gap are taken for the whole topic.
     is_whole = len(partitions) > 1 and partitions == list(range(len(partitions)))
     if None not in partitions and not is_whole and len(partitions) < 50:
         number = coordinator_partition(group_id, 50)
@@ -241,7 +241,7 @@ def _describe_group(work: Work) -> None:
 
 
 def show_description(work: Work, description: GroupDescription) -> None:
-    """A group: as text or JSON one thing, as a table or CSV a row for each member."""
+    """Show a group: as one object in text or JSON, as one row per member in a table or CSV."""
     if work.form in ("table", "csv"):
         work.rows(member_rows(description), MEMBER_COLUMNS)
     else:
@@ -290,7 +290,7 @@ def _rows_of_logs(work: Work) -> list[OffsetRow]:
 
 
 def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
-    """The row, without a lag where the topic was made again since the commit: brokers do not use such a commit."""
+    """Return the row without its lag if the topic was recreated since the commit: brokers ignore such a commit."""
     known = ids.get(row.topic)
     if known is None or row.topic_id in known or not any(row.topic_id):
         return row
@@ -330,10 +330,10 @@ def _expiring_object(one: Expiring, now_ms: int, *, for_people: bool) -> dict[st
 
 
 class NamedTopics:
-    """Topics as the log directories around the logs of groups know them, which are looked at when somebody first asks for a name.
+    """Topics that the log directories beside the logs of groups know. They are read when a name is first needed.
 
-    Each partition's directory says its topic's name and id; for topics without one there is the metadata. Metadata that was named goes
-    before both.
+    The directory of a partition gives its topic's name and id. Topics without a directory come from the metadata. Metadata that the
+    command line names replaces the directories.
     """
 
     def __init__(self, work: Work) -> None:
@@ -367,7 +367,10 @@ class NamedTopics:
         return KnownTopics(Topic(id, name, ()) for id, name in topic_names(self._work.values.paths).items())
 
     def _read_metadata(self) -> Topics:
-        """The first metadata that can be read. Errors: MetashellError for metadata that was named and cannot be."""
+        """Return the topics of the first readable metadata.
+
+        Errors: MetashellError if the command line names metadata that cannot be read.
+        """
         values = self._work.values
         if values.metadata is not None:
             return self._of(values.metadata)

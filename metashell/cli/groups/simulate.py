@@ -93,7 +93,7 @@ NAME = "metashell simulate"
 MEMBERS_MAX = 5_000
 PARTITIONS_MAX = 100_000
 LARGE = 20_000
-"""Members times partitions from which on it pays to start processes."""
+"""Members times partitions from which separate processes are faster."""
 
 
 def run_simulate(words: list[str]) -> int:
@@ -120,7 +120,7 @@ def _rebalance(command: CommandSpec, words: list[str]) -> int:
 
 
 def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[StrategyConfig]:
-    """The strategies that are compared. Errors: UsageError for an unknown one, and where the scenario has its own."""
+    """Return the strategies to compare. Errors: UsageError for an unknown one, and if the scenario defines its own."""
     if scenario.strategies:
         if not is_default:
             raise UsageError(f"option --strategy: the scenario {scenario.name} begins with {', '.join(scenario.strategies)}", text)
@@ -133,7 +133,7 @@ def _strategies(text: str, scenario: Scenario, *, is_default: bool) -> list[Stra
 
 
 def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
-    """Errors: UsageError for sizes that cannot be simulated, and assumptions that do not parse."""
+    """Return the plan for a strategy. Errors: UsageError for sizes that cannot be simulated, or assumptions that do not parse."""
     for name, least, most in (("members", 2, MEMBERS_MAX), ("partitions", 1, PARTITIONS_MAX), ("topics", 1, PARTITIONS_MAX)):
         if not least <= getattr(values, name) <= most:
             raise UsageError(f"option --{name}: {getattr(values, name)} is not from {least} to {most}", f"--{name}")
@@ -149,7 +149,7 @@ def _plan(values: SimpleNamespace, strategy: StrategyConfig) -> Plan:
 
 
 def _simulated(plan: Plan, scenario: Scenario, strategies: Sequence[StrategyConfig], is_verbose: bool) -> list[Outcome]:
-    """The outcome of each strategy; large ones side by side, in processes of their own."""
+    """Return the outcome of each strategy. Large simulations run in parallel processes."""
     play = partial(_play, plan, scenario.name)
     if len(strategies) == 1 or plan.members * plan.partitions < LARGE:
         found: list[tuple[Outcome, float]] = []
@@ -171,7 +171,7 @@ def _how_far(scenario: Scenario, done: int, count: int, seconds: float) -> str:
 def _side_by_side(
     play: Callable[[StrategyConfig], tuple[Outcome, float]], scenario: Scenario, strategies: Sequence[StrategyConfig]
 ) -> list[tuple[Outcome, float]]:
-    """Play each strategy in a process of its own; an interrupt ends them too."""
+    """Play each strategy in its own process. An interrupt ends the processes too."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
 
@@ -179,7 +179,7 @@ def _side_by_side(
     count = min(len(strategies), processors())
     with ProcessPoolExecutor(count, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
-            # The processes are there before the thread that shows how far they are: a process is not to be split off beside it.
+            # Start the processes before the thread that shows progress, so that no process is forked while it runs.
             plays = [pool.submit(play, strategy) for strategy in strategies]
             with show_progress(lambda seconds: _how_far(scenario, sum(one.done() for one in plays), len(plays), seconds)):
                 return [one.result() for one in plays]
@@ -190,7 +190,7 @@ def _side_by_side(
 
 
 def _play(plan: Plan, scenario: str, strategy: StrategyConfig) -> tuple[Outcome, float]:
-    """The outcome, and the seconds of a processor that it took."""
+    """Return the outcome, and the processor time it took in seconds."""
 
     from metashell.groups.simulation.scenarios import SCENARIOS, simulate
 

@@ -1,4 +1,4 @@
-"""metashell groups why, history, downgrade-check and streams-upgrade: what happened to a group, from the records of its log."""
+"""metashell groups why, history, downgrade-check and streams-upgrade: the history of a group, from the records of its log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def streams_upgrade(command: CommandSpec, words: Sequence[str]) -> int:
 
 
 def _read_timelines(work: Work) -> list[Timeline]:
-    """The story of the group in each log that has records of it. Errors: MetashellError where none has."""
+    """Return the timeline of the group from each log that has records of it. Errors: MetashellError if none has."""
     group_id = shown_id(work.values.group)
     ids = ids_meant(group_id)
     keys = [KeysOf(id) for id in ids]
@@ -79,7 +79,7 @@ def _why(work: Work) -> None:
 
 
 def why_lines(story: Timeline, rebalances: Sequence[Rebalance]) -> Iterator[str]:
-    """Rebalances as text, each with what is known of it."""
+    """Yield rebalances as text, each with its known causes and effects."""
     if not story.rebalances:
         yield terminal_line(f"{story.group_id}: no rebalance that the log still has")
         return
@@ -164,7 +164,7 @@ def _history(work: Work) -> None:
 
 
 def history_lines(events: Sequence[TimelineEvent]) -> Iterator[str]:
-    """Events as text, one a line."""
+    """Yield events as text, one per line."""
     rows = [[time_text(event.moment.ms), str(event.moment.offset), event.kind, event.text] for event in events]
     yield from aligned(rows, right=[1])
 
@@ -184,7 +184,7 @@ def _event_row(event: TimelineEvent) -> dict[str, object]:
 
 
 def _all_groups_of_a_path(work: Work) -> None:
-    """A first word that is a path and looks like one, or the only word, means all groups. Errors: UsageError where no path was named."""
+    """Select all groups if the first word is a path, because it looks like one or is the only word. Errors: UsageError without a path."""
     values = work.values
     if values.paths and not (os.sep in values.group and os.path.lexists(values.group)):
         return
@@ -223,7 +223,7 @@ def _show_checks(work: Work, checks: Sequence[DowngradeCheck], none: str) -> Non
 
 
 def check_lines(checks: Sequence[DowngradeCheck], width: int | None) -> Iterator[str]:
-    """Checks as text: the group, and below it a line for each check; on a terminal as many as it takes."""
+    """Yield the checks as text: the group, then one line per check. On a terminal a check wraps."""
     for (group_id, kind), found in groupby(checks, key=lambda check: (check.group_id, check.kind)):
         yield terminal_line(f"{group_id} ({kind})")
         for check in found:

@@ -1,4 +1,4 @@
-"""metashell bundle: packs a metadata log as one archive for somebody else, without its secrets."""
+"""metashell bundle: packs a metadata log without its secrets into one archive, to pass on."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _SUFFIXES: Final = (".tar.gz", ".tgz", ".gz")
 
 
 def _bundle(values: SimpleNamespace) -> int:
-    """Write the archive, and say in a line what it holds."""
+    """Write the archive and print one line about its contents."""
     from tempfile import TemporaryDirectory
 
     from metashell.disk.outputs import refuse_beside_logs, temporary_files
@@ -124,7 +124,7 @@ def _bundle(values: SimpleNamespace) -> int:
         if values.out == _STDOUT:
             pack_directory(folder, name, sys.stdout.buffer)
         with ExitStack() as files:
-            # The mapping appears last, and not without the archive.
+            # The mapping is written last, so that it never exists without the archive.
             if values.mapping is not None and names is not None:
                 files.enter_context(new_file(values.mapping)).write(_mapping(names, copy, cluster_id))
             if values.out != _STDOUT:
@@ -135,12 +135,12 @@ def _bundle(values: SimpleNamespace) -> int:
 
 @contextmanager
 def _cleaned_up() -> Iterator[None]:
-    """Let what ends a process end the block, so that nothing of it stays behind."""
+    """Turn SIGTERM and SIGHUP into SystemExit inside the block, so that temporary files are removed."""
 
     def stop(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
-    # One that is ignored, as by nohup, stays so.
+    # An ignored signal, as under nohup, stays ignored.
     before = {
         number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL
     }
@@ -157,7 +157,7 @@ def _refuse_existing(path: str) -> None:
 
 
 def _top_name(out: str) -> str:
-    """The folder inside the archive: as the archive, if that is a plain name."""
+    """Return the name of the folder inside the archive: the archive's own, if that is a plain name."""
     name = os.path.basename(out)
     for suffix in _SUFFIXES:
         if name.endswith(suffix):
@@ -179,7 +179,7 @@ def _names(plan: Plan, max_decompressed: int) -> Names:
 
 
 def _settings() -> Settings:
-    """What Kafka knows of settings, and the words of its own lists."""
+    """Return the settings that Kafka knows, and the words of its own lists."""
     from metashell.quorum.controller.settings import config_keys
 
     kinds = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", CLIENT_METRICS_RESOURCE: "client_metrics", GROUP_RESOURCE: "group"}
@@ -209,7 +209,7 @@ def _mapping(names: Names, copy: Copy, cluster_id: str | None) -> bytes:
 
 
 def _add_answers(work: str, name: str, plan: Plan, values: SimpleNamespace) -> None:
-    """Ask our own tools about the copy. Nothing that they say of the source goes in, but for the places of what verify finds there."""
+    """Add the output of our own tools about the copy. About the source, add only the places of what verify finds there."""
     limit = ("--max-decompressed", str(values.max_decompressed))
     runs: tuple[tuple[str, Callable[[Sequence[str]], int], tuple[str, ...]], ...] = (
         ("status.txt", kafka_shell, (*limit, "-s", name, "status")),
@@ -232,7 +232,7 @@ def _add_answers(work: str, name: str, plan: Plan, values: SimpleNamespace) -> N
 
 
 def _output_of(main: Callable[[Sequence[str]], int], words: Sequence[str], folder: str) -> str:
-    """What one of our tools prints where `folder` is the current one, with its status."""
+    """Return what one of our tools prints with `folder` as its working directory; add the status if it is not 0."""
     out = io.StringIO()
     with chdir(folder), redirect_stdout(out), redirect_stderr(out):
         status = main(list(words))
@@ -245,7 +245,7 @@ _FINDING: Final = re.compile(
 
 
 def _places(found: str) -> str:
-    """Where verify found something in the source: file, byte, offset and severity. What it says there may hold paths and names."""
+    """Return the places of verify's findings in the source: file, position, offset and severity. Their texts may hold paths and names."""
     lines = []
     for text in found.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""metashell health and metashell verify: what is wrong with a cluster, and whether the files that Kafka left on disk are whole.
+"""metashell health and metashell verify: checks of a cluster's state, and of the files that Kafka left on disk.
 
 Health joins the facts of all sources and runs the checks on them. Verify also prints the digest of an image."""
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 JUDGED = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
-"""The releases that --start-safe knows: a test compares them with the table of releases."""
+"""Releases that --start-safe accepts; a test compares them with the table of releases."""
 
 VERIFY = CommandSpec(
     name="metashell-verify",
@@ -205,7 +205,7 @@ def _health(values: SimpleNamespace) -> int:
 
 
 def gather_facts(values: SimpleNamespace) -> Facts:
-    """The facts of every source of the command line. Errors: PathError for one that is not there."""
+    """Return the facts of every source on the command line. Errors: PathError for a missing path."""
 
     from metashell.metadata.facts import gather_facts
 
@@ -225,12 +225,12 @@ def gather_facts(values: SimpleNamespace) -> Facts:
 
 
 def _with_live(facts: Facts, values: SimpleNamespace) -> Facts:
-    """The facts of disks joined with what a live cluster answers now: its image is the newest."""
+    """Return the facts from disks joined with those of a live cluster. The live image is the newest."""
 
     from metashell.cli.cluster.live_facts import LAG_MS, gather_live
 
     live = gather_live(values, LAG_MS if values.lag_after is None else values.lag_after)
-    # What brokers tell is a part of what is in the log.
+    # Brokers only report a part of what the log holds, so their answer does not replace an image from it.
     is_newest = live.health is not None and (live.told is None or facts.health is None)
     return replace(
         facts,
@@ -252,7 +252,7 @@ def _image_of_file(path: str, max_decompressed: int) -> MetadataImage:
 
 
 def _with_image(facts: Facts, image: MetadataImage) -> Facts:
-    """The facts with the image of a file, where it is newer than the one they have."""
+    """Return the facts with the image of a file if it is newer than their own."""
 
     from metashell.metadata.checks import Health
 

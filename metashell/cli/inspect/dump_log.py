@@ -1,6 +1,6 @@
-"""dump-log: batches and records of logs, checkpoints and live quorums as JSON lines; and kafka-dump-log, Kafka's tool by its own name.
+"""dump-log prints batches and records of logs, checkpoints and live quorums as JSON lines; kafka-dump-log is Kafka's tool of that name.
 
-Of a quorum it prints the snapshot, then the log as far as it is committed."""
+From a quorum it prints the snapshot, then the log up to the high watermark."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _options(values: SimpleNamespace) -> DumpOptions:
         raise UsageError("-o table is the form of --summary: records have jsonl, json and kafka", "table")
     shared = shared_options(values)
     if values.bootstrap_controller or values.bootstrap_server:
-        shared["cluster_metadata_decoder"] = True  # what comes from a quorum is its metadata log, whether that is said or not
+        shared["cluster_metadata_decoder"] = True  # a quorum only serves its metadata log, so the decoder need not be named
     return DumpOptions(
         files=_files(values, is_needed=not (values.bootstrap_controller or values.bootstrap_server)),
         output=values.output or ("table" if values.summary else "jsonl"),
@@ -227,7 +227,7 @@ def _options(values: SimpleNamespace) -> DumpOptions:
 
 
 def shared_options(values: SimpleNamespace) -> dict[str, Any]:
-    """The values that were given of the options that are called as in `DumpOptions`."""
+    """Return the given values of the options that have the same name as in `DumpOptions`."""
     from metashell.inspect.dump.options import DumpOptions
 
     names = set(DumpOptions._fields) - {"files", "output"}
@@ -250,7 +250,7 @@ main = declared_tool(NAME, DUMP_LOG, _dump)
 
 
 def dump_quorum(values: SimpleNamespace, options: DumpOptions) -> int:
-    """Dump what the options name; gives the exit status. Errors: UsageError, AttachError."""
+    """Dump the quorum that the options name and return the exit status. Errors: UsageError, AttachError."""
     from metashell.inspect.dump.own_session import refuse_whole_files, run_pieces
     from metashell.quorum.observer.attach import attach_chunks
 
@@ -278,7 +278,7 @@ KAFKA_NAME = "kafka-dump-log"
 
 
 def run_kafka_dump_log(words: list[str]) -> int:
-    """Dump what the command line names; help and version come before all checks, as in Kafka."""
+    """Dump what the command line names. As in Kafka, help and version come before all checks."""
     from metashell.common.kafka_options import parse_joptsimple
 
     values = parse_joptsimple(KAFKA_DUMP_LOG, words)
@@ -315,7 +315,7 @@ def _kafka_options(values: SimpleNamespace) -> DumpOptions:
 
 
 def split_files(text: str) -> tuple[str, ...]:
-    """The parts between commas, as Java splits: not trimmed, trailing empty ones dropped.
+    """Return the parts between commas, split as in Java: untrimmed, without trailing empty ones.
 
     Source: java.lang.String.split.
     """

@@ -1,8 +1,7 @@
-"""kafka-shell: the metadata of a file, directory or quorum as a tree, in a prompt, a script, or for one command.
+"""kafka-shell: shows the metadata of a file, directory or quorum as a tree, in a prompt, in a script, or for one command.
 
-`metashell status`, `ls`, `cat`, `find`, `log`, `diff` and `why` run one command of it. `ShellChanges` makes the changes of an attached
-shell: it runs the commands of `metashell topics` and so on, on the cluster that the shell shows, under the names of the shell's own
-commands."""
+`metashell status`, `ls`, `cat`, `find`, `log`, `diff` and `why` each run one of its commands. `ShellChanges` changes the cluster that an
+attached shell shows: it runs the commands of `metashell topics` and so on under the names of the shell's own commands."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ GROUP_LOGS = "__consumer_offsets-"
 
 
 def run_kafka_shell(words: list[str], name: str = NAME) -> int:
-    """Open the source and run the commands that the command line asks for; `name` is what messages begin with."""
+    """Open the source and run the commands of the command line. Messages begin with `name`."""
     from metashell.cli.images import is_prompt
     from metashell.cli.shell_options import KAFKA_SHELL
     from metashell.cli.sources import choose_source, lift_options, name_source, needs_settings
@@ -69,7 +68,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
         raise UsageError("--at and --certain-only exclude each other", "--at")
     if values.at == "end":
         values.at = None
-    # `diff -C` reaches another quorum by the same options.
+    # In `diff -C` the option names the other quorum, not the source.
     if values.bootstrap_controller or values.bootstrap_server or not compares_with_quorum(values.command):
         is_quorum = names_quorum(values)
     else:
@@ -106,7 +105,7 @@ def _run_on_source(values: SimpleNamespace) -> int:
 
 
 def _run_on_past(values: SimpleNamespace) -> int:
-    """Run on the image of a moment, or for a command that reads the log itself on none."""
+    """Run on the image of a moment. A command that reads the log itself runs without an image."""
     from metashell.cli.images import Loaded, check_path, image_of_moment, other_past, past_of_path, report_faults, run_commands
     from metashell.metadata.image import EMPTY_IMAGE
     from metashell.metadata.image.image import lacks_some
@@ -128,7 +127,7 @@ def _run_on_past(values: SimpleNamespace) -> int:
 
 
 def _show_moment(context: Context, text: str) -> None:
-    """Begin at a moment; `at end` leads to the newest state, which is loaded."""
+    """Start at a moment. `at end` goes to the newest state, which is loaded then."""
     from metashell.cli.images import image_of_moment
 
     assert context.past is not None
@@ -147,7 +146,7 @@ def _nothing_to_open(command: tuple[str, ...]) -> UsageError:
 
 
 def read_election(path: str) -> Leader | None:
-    """The election in the quorum-state of a directory; None without one. Errors: MetashellError if it cannot be read."""
+    """Return the election in the quorum-state of a directory, or None without one. Errors: MetashellError if it cannot be read."""
     from metashell.disk.inputs import find_metadata
     from metashell.disk.names import QUORUM_STATE
     from metashell.disk.state_files import read_quorum_state
@@ -164,7 +163,7 @@ def read_election(path: str) -> Leader | None:
 
 
 def _gathered(path: str, max_decompressed: int, image: MetadataImage) -> Facts:
-    """The facts of the node's directories beside the image, which commands have: it is not read again."""
+    """Return the facts from the directories of the node. They get the image that is already loaded."""
     from metashell.metadata.facts import gather_facts
 
     return gather_facts([path], max_decompressed=max_decompressed, known=image)
@@ -214,7 +213,7 @@ def _run_on_quorum(values: SimpleNamespace) -> int:
 
 
 def _ask_quorum(values: SimpleNamespace, lag_after_ms: int) -> QuorumAnswers:
-    """What a live quorum answers now; why it does not, where it does not."""
+    """Return the answers of a live quorum now, or the reason why it gives none."""
     from metashell.cli.cluster.live_facts import ask_quorum
 
     return ask_quorum(_named(values), lag_after_ms)
@@ -229,7 +228,7 @@ def _static_min_isr(values: SimpleNamespace) -> int:
 
 
 def _named(values: SimpleNamespace) -> SimpleNamespace:
-    """The quorum of the command line: what the environment says is for others."""
+    """Return the values with the quorum of the command line, without the configuration that the environment names."""
 
     from metashell.cli.connection import TIMEOUT_S, cluster_of
 
@@ -238,7 +237,7 @@ def _named(values: SimpleNamespace) -> SimpleNamespace:
 
 
 def _health_without_leader(values: SimpleNamespace, error: LeaderlessError) -> int:
-    """Run `health` on what the controllers said instead of their metadata."""
+    """Run `health` on the answers of the controllers, since there is no metadata without a leader."""
     from metashell.cli.images import Loaded, run_commands
     from metashell.metadata.checks import Facts
     from metashell.metadata.image import EMPTY_IMAGE
@@ -255,7 +254,7 @@ def _path(values: SimpleNamespace) -> str:
 
 
 def _with_groups(error: MetashellError, path: str) -> MetashellError:
-    """What is wrong with a path; where logs of groups lie there, with the command that shows groups without metadata."""
+    """Return the error; if the path has logs of groups, add the command that shows groups without metadata."""
     place = os.path.abspath(path)
     if not os.path.isdir(place):
         place = path = os.path.dirname(place)
@@ -267,11 +266,11 @@ def _with_groups(error: MetashellError, path: str) -> MetashellError:
 
 
 def _groups_beside(loaded: Loaded, values: SimpleNamespace) -> GroupSource | None:
-    """The groups whose logs lie in the log directory of some metadata, None where there are none."""
+    """Return the groups whose logs lie beside the metadata, or None if there are none."""
     from metashell.disk.inputs import find_metadata
 
     try:
-        # A log directory of which only the metadata was named has the others beside it; a node may have several.
+        # If the path is the metadata's own directory, the logs lie beside it. A node may have several log directories.
         beside = os.path.dirname(os.path.abspath(find_metadata(loaded.path)))
         above = os.path.abspath(loaded.path)
         below = [entry.path for entry in os.scandir(above) if entry.is_dir()]
@@ -308,7 +307,7 @@ _HELP = ("--help", "-h")
 
 
 def full_spec(name: str) -> CommandSpec:
-    """The command line with the options of the shell's command, for help, man pages and completions."""
+    """Return the command line with the options of the shell's command, for help, man pages and completions."""
     from metashell.cli.shell_options import SHELL_COMMANDS
     from metashell.shell.commands import find_command
 
@@ -344,11 +343,11 @@ why = _shell_command("why")
 
 
 SEEN_S = 2
-"""How long to wait for the leader's word on how far the log is committed."""
+"""The longest wait for the leader to report the high watermark."""
 
 
 def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescription:
-    """The quorum that a shell is attached to, as its leader tells it. Errors: MetashellError."""
+    """Return the quorum of an attached shell as its leader describes it. Errors: MetashellError."""
 
     from metashell.cli.admin.cluster import describe_quorum
     from metashell.cli.connection import open_admin
@@ -360,16 +359,16 @@ def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescripti
 
 
 class ShellChanges:
-    """The `Administrator` of a shell. `values` are those of its command line, `place` names the cluster in questions."""
+    """The `Administrator` of a shell. `values` are those of its command line; `place` names the cluster in questions."""
 
     def __init__(self, values: SimpleNamespace, place: str) -> None:
         self._values = values
         self._place = place
 
     def perform(self, called: str, deed: AdminCommand, options: Sequence[str]) -> int:
-        """Ask where the command does not ask by itself, then run it. Errors: MetashellError."""
+        """Confirm a command that does not ask by itself, then run it and return its status. Errors: MetashellError."""
         if (deed.noun, deed.verb) == ("scram", "set") and not can_ask():
-            # Standard input is the script: its next line is no password.
+            # Standard input is the script, so its next line is not a password.
             raise UsageError("a password is asked for on a terminal; in scripts use `metashell scram set`")
         tool = _noun_tool(deed.noun)
         is_forced = "--yes" in options or "--dry-run" in options
@@ -381,7 +380,7 @@ class ShellChanges:
         return tool.perform(spec, [*self._cluster(), *taken, *deed.words], called)
 
     def _cluster(self) -> list[str]:
-        """The cluster and how to reach it, as the command line of the shell has it."""
+        """Return the options that name the shell's cluster and how to reach it."""
         values = self._values
         words = [f"--bootstrap-controller={values.bootstrap_controller}"] if values.bootstrap_controller else []
         words += [f"--bootstrap-server={values.bootstrap_server}"] if values.bootstrap_server else []
@@ -390,14 +389,14 @@ class ShellChanges:
         return words + ([] if values.timeout is None else [f"--timeout={values.timeout}"])
 
     def committed_offset(self) -> int | None:
-        """The high watermark that the leader has now; None where nobody says."""
+        """Return the leader's current high watermark, or None if no one answers."""
         try:
             return quorum_as_told(self._values, SEEN_S).high_watermark
         except MetashellError:
             return None
 
     def keys(self, subject: Subject) -> Sequence[str]:
-        """The keys that a resource or an entity may have, as Kafka knows them."""
+        """Return the keys that Kafka knows for a resource or an entity."""
         from metashell.cli.admin.configs import Resource
         from metashell.cli.admin.users import ADDRESS_QUOTAS, USER_QUOTAS
         from metashell.cli.cluster.configs import known_keys
@@ -415,7 +414,7 @@ def _noun_tool(noun: str) -> NounTool:
     from metashell.cli.cluster.noun_tool import NounTool
 
     if noun == "quorum":
-        # Only those of its commands that ask a cluster; by name, because that module knows this one.
+        # `live_quorum` has only the commands that ask a cluster. It imports this module, so it is imported by name here.
         from importlib import import_module
 
         tool: object = import_module("metashell.cli.controllers.live_quorum").main

@@ -1,7 +1,7 @@
-"""Parts of the shell's tree that are read while it runs: a directory that its node is writing, and groups under /groups.
+"""Parts of the shell's tree that are read while it runs: a directory that a node is writing, and groups under /groups.
 
-`GrowingDirectory` serves `follow` and `watch`. The log does not say how much of it is committed, so changes are shown as they are written.
-If the node truncates its log (a new leader does not have those records), the image is loaded again.
+`GrowingDirectory` serves `follow` and `watch`. The log does not say which part of it is committed, so it shows changes as they are
+written. If the node truncates its log, because the new leader does not have those records, it loads the image again.
 
 Groups come from the logs beside the metadata, or from the brokers of a live cluster."""
 
@@ -41,7 +41,7 @@ POLL_S: Final = 0.2
 
 
 class StillView:
-    """The image that was shown last."""
+    """A view of the image that was shown last."""
 
     lag: int | None = None
     trouble = ""
@@ -55,7 +55,7 @@ class StillView:
 
 
 class GrowingDirectory:
-    """The feed of a directory: each view is of what its node has written until then, but for the first one, which is what was loaded."""
+    """The feed of a directory. The first view is the loaded image; each later view has all that the node has written by then."""
 
     is_live = False
 
@@ -67,10 +67,10 @@ class GrowingDirectory:
         self._viewed: MetadataImage | None = None
 
     def view(self) -> StillView:
-        """The newest image; the last one where the directory cannot be read any more."""
+        """Return a view of the newest image, or of the last one if the directory can no longer be read."""
         if self._viewed is not None:
             if self._growth is None or self._viewed is not self.image:
-                # `follow` and `watch` have gone on meanwhile.
+                # `follow` and `watch` may have advanced the image meanwhile.
                 self._growth = Growth(self)
             with suppress(MetashellError, OSError):
                 self._growth.look()
@@ -78,12 +78,12 @@ class GrowingDirectory:
         return StillView(self.image)
 
     def subscribe(self) -> Growth:
-        """The steps that follow the image that was shown last."""
+        """Return the steps that follow the image that was shown last."""
         return Growth(self)
 
 
 class Growth:
-    """Looks for new records a few times a second; `pause` waits in between."""
+    """The steps of a directory. It looks for new records a few times a second; `pause` waits in between."""
 
     def __init__(self, directory: GrowingDirectory, pause: Callable[[float], None] = time.sleep) -> None:
         self._directory = directory
@@ -94,7 +94,7 @@ class Growth:
         self._seen: object = None
 
     def next(self, timeout_s: float) -> Step | None:
-        """The next step, None if nothing was written in time. Errors: MetashellError if the directory is gone."""
+        """Return the next step, or None if nothing was written in time. Errors: MetashellError if the directory is gone."""
         looks = max(round(timeout_s / POLL_S), 1)
         for _ in range(looks):
             if (step := self.look()) is not None:
@@ -103,7 +103,7 @@ class Growth:
         return None
 
     def look(self) -> Step | None:
-        """The step for what was written since the last look, None for nothing."""
+        """Return the step for the records written since the last look, or None if there are none."""
         signature = _signature(self._directory.path)
         if signature == self._seen:
             return None
@@ -126,11 +126,11 @@ class Growth:
         return self._show(image._replace(provenance=image.provenance._replace(certain_to=certain_to)), tuple(added))
 
     def _added(self, source: DirectorySource) -> list[RecordBatch] | None:
-        """The batches that the image does not have yet; None if the log is not the one that the image was made from."""
+        """Return the batches that the image lacks, or None if the image was not made from this log."""
         position = self._directory.image.provenance
         end, last = position.end_offset, self._last
         if last is None and position.offset + 1 != end:
-            # A transaction is open, of which the image shows nothing.
+            # A transaction is open, and the image does not show its records.
             return None
         added: list[RecordBatch] = []
         expected = end
@@ -145,7 +145,7 @@ class Growth:
                 return None
             added.append(batch)
             expected = header.last_offset + 1
-        # What formatting left is shown as long as there is nothing else.
+        # The bootstrap checkpoint from formatting is shown only until the log has records.
         is_first = bool(added) and end == 0 and source.snapshot_id is not None
         return added if (source.end_offset or 0) >= end and not is_first else None
 
@@ -163,7 +163,7 @@ class Growth:
         return step
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file stays open between looks."""
 
 
 def _same(one: BatchHeader, other: BatchHeader) -> bool:
@@ -171,7 +171,7 @@ def _same(one: BatchHeader, other: BatchHeader) -> bool:
 
 
 def _signature(path: str) -> object:
-    """A value that differs after every write. Errors: MetashellError if the directory is gone."""
+    """Return a value that differs after every write. Errors: MetashellError if the directory is gone."""
     found = find_metadata(path)
     sizes = []
     try:
@@ -184,7 +184,7 @@ def _signature(path: str) -> object:
 
 
 class LoggedGroups:
-    """See `metashell.groups.nodes.GroupSource`. Logs that have grown are read again."""
+    """Groups from their logs; see `metashell.groups.nodes.GroupSource`. Logs that have grown are read again."""
 
     def __init__(self, logs: Sequence[str], image: Callable[[], MetadataImage], name: str, max_decompressed: int) -> None:
         self._logs = logs
@@ -209,7 +209,7 @@ class LoggedGroups:
         return ImageTopics(self._image(), 0)
 
     def _found(self, group_id: str) -> FoundGroup:
-        """Errors: MetashellError for a group that is gone."""
+        """Return the group as its log has it. Errors: MetashellError for a group that is gone."""
         found = find_group(self._read(), group_id)
         if not found:
             raise MetashellError(f"{group_id}: no such group any more")
@@ -221,7 +221,7 @@ class LoggedGroups:
             try:
                 self._loaded = load_logs(self._logs, max_decompressed=self._max_decompressed)
             except UsageError:
-                self._loaded = LoadedLogs()  # no batch was ever written
+                self._loaded = LoadedLogs()  # no batch was written yet
             self._sizes = sizes
             for fault in self._loaded.faults:
                 if not fault.is_tail:
@@ -241,7 +241,7 @@ def _sizes_of(folders: Sequence[str]) -> list[tuple[str, int]]:
 
 
 class LiveGroups:
-    """See `metashell.groups.nodes.GroupSource`. Each listing asks again."""
+    """Groups of a live cluster; see `metashell.groups.nodes.GroupSource`. Each listing asks again."""
 
     def __init__(self, values: SimpleNamespace, image: Callable[[], MetadataImage]) -> None:
         self._values = values
@@ -262,7 +262,7 @@ class LiveGroups:
 
     @property
     def _admin(self) -> Admin:
-        """Errors: MetashellError where no broker can be asked."""
+        """Return a client for the brokers. Errors: MetashellError if no broker can be asked."""
         if self._opened is None:
             values = SimpleNamespace(**vars(self._values))
             values.timeout = values.timeout or TIMEOUT_S

@@ -1,6 +1,6 @@
 """Parts that Kafka's administration tools share: options, the connection, and errors in Kafka's wording.
 
-An error is one line, without the stack trace that Kafka prints after some of them. Source: org.apache.kafka.tools of 4.4.0."""
+An error is one line, without the stack trace that Kafka prints after some errors. Source: org.apache.kafka.tools of 4.4.0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 CONNECTION = "connection"
-"""The options that say where the cluster is."""
+"""The group of options that say where the cluster is."""
 
 _OUTPUT = options.own_forms("text", "json", "kafka")._replace(default="kafka")
 
@@ -59,15 +59,15 @@ _EXCEPTIONS = {
     "GROUP_AUTHORIZATION_FAILED": "GroupAuthorization",
     "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorization",
 }
-"""Names of exceptions that are not those of the error codes."""
+"""Exception names that do not follow from the name of the error code."""
 
 
 class TerseError(Exception):
-    """What Kafka's tool says in these words alone, without its own name before them."""
+    """An error that Kafka's tool prints alone, without its own name before it."""
 
 
 def usage_error(tool: CommandSpec, error: UsageError) -> UsageError:
-    """Print the usage lines and give the error, without any word that may hold a password."""
+    """Print the usage lines and return the error, without any word that may hold a password."""
     from metashell.common.kafka_options import usage_text
 
     command = next((command for command in tool.commands if command.name == error.argument), None)
@@ -77,7 +77,7 @@ def usage_error(tool: CommandSpec, error: UsageError) -> UsageError:
 
 
 def with_kafka_errors(act: Callable[[], int]) -> int:
-    """The status of what a tool does; an error of the cluster, or one that Kafka words, becomes its line."""
+    """Return the status of `act`. Print an error of the cluster, or one that Kafka words, as one line."""
     from metashell.cli.admin.protocol import AdminError
 
     try:
@@ -89,7 +89,7 @@ def with_kafka_errors(act: Callable[[], int]) -> int:
 
 
 def write_error(line: str) -> int:
-    """Write a line of Kafka's to stderr, after all that was printed, without the credentials of a URI; the status of a failure."""
+    """Write one of Kafka's error lines to stderr after all output, without credentials in URIs; return the status of a failure."""
     sys.stdout.flush()
     errors = EscapedErrors()
     for part in line.split("\n"):
@@ -98,16 +98,16 @@ def write_error(line: str) -> int:
 
 
 def exception_text(error: AdminError) -> str:
-    """An error of the cluster as Java prints the exception that stands for it."""
+    """Return the text of a cluster's error as Java prints its exception."""
     plain = _EXCEPTIONS.get(error.name) or "".join(word.capitalize() for word in error.name.split("_"))
     return f"{_ERRORS}{plain}Exception: {' '.join(error.words.splitlines())}"
 
 
 @contextmanager
 def open_admin(name: str, config: str | None, servers: str | None, controllers: str | None) -> Iterator[Admin]:
-    """The cluster at one of these lists of addresses, as the client of a property file, while the block of the tool `name` runs.
+    """Yield a client for one of the lists of addresses, configured by a property file; `name` is the tool's in messages.
 
-    Addresses that kept silent are told at the end. Errors: UsageError; PathError.
+    At the end it reports addresses that did not answer. Errors: UsageError; PathError.
     """
     from metashell.cli.admin.client import Admin
     from metashell.cli.admin.protocol import Kind
@@ -123,7 +123,7 @@ def open_admin(name: str, config: str | None, servers: str | None, controllers: 
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, safe for a terminal where stdout is one: names and messages come from the cluster."""
+    """Print lines, escaped for a terminal if stdout is one: names and messages come from the cluster."""
     from metashell.common.forms import standard_output
 
     display = standard_output()

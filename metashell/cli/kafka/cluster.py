@@ -94,7 +94,7 @@ _FENCED = "The option --include-fenced-brokers is only supported with --bootstra
 
 
 def run_kafka_cluster(words: list[str]) -> int:
-    """Run the sub-command; errors that Kafka prints in one line have the same words."""
+    """Run the sub-command. Errors that Kafka prints in one line have the same wording."""
     from metashell.common.kafka_options import command_help_text, missing_text, parse_argparse4j_command
 
     try:
@@ -105,13 +105,13 @@ def run_kafka_cluster(words: list[str]) -> int:
         raise usage_error(KAFKA_CLUSTER, error) from None
     if values.help:
         sys.stdout.write(command_help_text(command, None if command is KAFKA_CLUSTER else KAFKA_CLUSTER))
-        # Kafka's cluster tool ends so, the others do not.
+        # Of Kafka's tools only the cluster tool ends this way.
         return STATUS_FAILED
     return with_kafka_errors(lambda: _perform(command.name, values))
 
 
 def _find_addresses(values: SimpleNamespace) -> bool:
-    """Whether there are addresses: Kafka wants them on the command line, KIP-631 lets them stand in the property file too."""
+    """Return whether addresses are given. Kafka wants them on the command line; KIP-631 also allows the property file."""
     if values.bootstrap_server is None and values.bootstrap_controller is None:
         from metashell.cli.connection import read_properties
 
@@ -159,7 +159,7 @@ def _unregistered(kind: str, unregister: Callable[[Admin, int], None], admin: Ad
     except (UnsupportedError, WrongListenerError) as error:
         return _unsupported(error, _NO_API.format(kind), values)
     except AdminError as error:
-        # The active controller says so while the metadata.version is too low.
+        # The active controller answers this while the metadata.version is too low.
         if error.code != UNSUPPORTED_VERSION:
             raise
         return _unsupported(error, _NO_API.format(kind), values)
@@ -180,7 +180,10 @@ def _list_endpoints(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _unsupported(error: MetashellError, text: str, values: SimpleNamespace) -> int:
-    """Kafka's tool ends well, and takes a controller that is asked as a broker for an old cluster; what it is, stderr says."""
+    """Print Kafka's text and return success, as Kafka's tool does; stderr gets the real error.
+
+    Kafka's tool takes a controller for an old cluster if it is named as a broker.
+    """
     from metashell.cli.admin.protocol import WrongListenerError
 
     if values.output != "kafka" or (values.bootstrap_controller and isinstance(error, WrongListenerError)):
@@ -210,7 +213,7 @@ def _node_object(kind: str, node: Node) -> dict[str, object]:
 
 
 def _endpoint_table(found: ClusterDescription) -> list[str]:
-    """Kafka's table: every column is padded, the last one too."""
+    """Return the lines of Kafka's table, where every column is padded, even the last."""
     from metashell.codec.java import hash_order
 
     by_id = {node.id: node for node in found.nodes}
@@ -240,7 +243,7 @@ def _api_versions(admin: Admin, values: SimpleNamespace) -> int:
 
 
 def _api_lines(node: Node, apis: list[ApiSupport] | MetashellError) -> list[str]:
-    """What NodeApiVersions.toString says of a node."""
+    """Return the lines of NodeApiVersions.toString for a node."""
     from metashell.cli.admin.protocol import AdminError
 
     head = f"{node.address} (id: {node.id} rack: {node.rack or 'null'} isFenced: {str(node.is_fenced).lower()}) -> "

@@ -148,7 +148,7 @@ _NOT_BOTH = "Can not specify `release-version` with other feature flags."
 
 
 def run_kafka_features(words: list[str]) -> int:
-    """Run the sub-command; errors that Kafka prints in one line have the same words."""
+    """Run the sub-command. Errors that Kafka prints in one line have the same wording."""
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command
 
     try:
@@ -174,7 +174,7 @@ def _perform(command: str, values: SimpleNamespace) -> int:
 
 
 def _look_up(command: str, values: SimpleNamespace) -> int:
-    """What needs no cluster, and is the storage tool's too, but for the words for a level that is none."""
+    """Run a command that needs no cluster, as the storage tool does. Only its wording for an invalid level differs."""
 
     from metashell.cli.controllers.storage import run_storage_command
     from metashell.disk.bootstrap import parse_feature_levels
@@ -193,7 +193,7 @@ def _look_up(command: str, values: SimpleNamespace) -> int:
 def _describe(admin: Admin, values: SimpleNamespace) -> int:
     from metashell.cli.admin.cluster import describe_features
 
-    # Through controllers Kafka asks the active one, and fails for those who may not ask which that is.
+    # Through controllers Kafka asks the active one, and fails for users who may not ask which one that is.
     node = admin.active_id() if values.node_id is None and values.bootstrap_controller else values.node_id
     found = describe_features(admin, node=node)
 
@@ -215,7 +215,7 @@ def _feature_lines(found: FeaturesDescription) -> Iterator[str]:
 
 
 def _level_text(feature: str, level: int) -> str:
-    """A level as Kafka prints it: that of metadata.version by its name."""
+    """Return a level as Kafka prints it: that of metadata.version by its name."""
     from metashell.disk.bootstrap import NEWEST_TESTING_LEVEL, OLDEST_RELEASE_LEVEL
 
     if feature != METADATA_VERSION:
@@ -258,7 +258,7 @@ def _downgrade_of(values: SimpleNamespace) -> Change:
 
 
 def _wanted_levels(verb: str, values: SimpleNamespace) -> dict[str, int]:
-    """The levels that the command line asks for. Errors: TerseError, StorageError."""
+    """Return the levels that the command line asks for. Errors: TerseError, StorageError."""
     from metashell.disk import bootstrap
 
     if values.release_version is not None:
@@ -302,7 +302,7 @@ def _update(admin: Admin, verb: str, levels: Mapping[str, int], change: Change, 
 
 
 def _check(levels: Mapping[str, int], verb: str) -> None:
-    """What Kafka's client refuses before it sends anything. Errors: TerseError."""
+    """Raise TerseError for changes that Kafka's client refuses before it sends anything."""
     for name, level in levels.items():
         if level < 0:
             raise TerseError("Cannot specify a negative version level.")

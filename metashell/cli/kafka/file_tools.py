@@ -1,4 +1,4 @@
-"""kafka-storage and kafka-metadata-shell: Kafka's storage tool and shell, with its command lines, output and exit statuses."""
+"""kafka-storage and kafka-metadata-shell: Kafka's storage tool and shell, with Kafka's command lines, output and exit statuses."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _NOT_BACKWARD = (
 
 
 def _kafka(own: CommandSpec, summary: str, *options: Option) -> CommandSpec:
-    """A command of ours as Kafka declares it."""
+    """Return one of our commands with Kafka's declaration."""
     return CommandSpec(own.name, summary, options=(*options, _KAFKA_OUTPUT), voice="kafka")
 
 
 def _in_kafkas_words(option: Option, help: str) -> Option:
-    """An option with Kafka's help, and the metavar that argparse4j makes of its name."""
+    """Return an option with Kafka's help, and the metavar that argparse4j makes from its name."""
     return option._replace(help=help, metavar=option.dest.upper())
 
 
@@ -142,7 +142,7 @@ STORAGE_NAME = "kafka-storage"
 
 
 def run_kafka_storage(words: list[str]) -> int:
-    """Run the sub-command; errors that Kafka prints in one line have the same words."""
+    """Run the sub-command. Errors that Kafka prints in one line have the same wording."""
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command, splice_argument_files
 
     try:
@@ -171,7 +171,7 @@ SHELL_NAME = "kafka-metadata-shell"
 
 
 def run_kafka_metadata_shell(words: list[str]) -> int:
-    """Open the file, then run one command, a prompt, or the lines of standard input."""
+    """Open the file, then run one command, the prompt, or the lines of standard input."""
     from metashell.cli.shell_options import KAFKA_METADATA_SHELL
     from metashell.common.kafka_options import help_text, parse_argparse4j, usage_text
 

@@ -104,7 +104,7 @@ _UNREGISTER_LATER = "{}. To unregister the controller from the cluster, run `kaf
 
 
 def run_kafka_metadata_quorum(words: list[str]) -> int:
-    """Run the sub-command; errors that Kafka prints in one line have the same words."""
+    """Run the sub-command. Errors that Kafka prints in one line have the same wording."""
     from metashell.common.kafka_options import command_help_text, parse_argparse4j_command
 
     try:
@@ -169,7 +169,7 @@ def _status_lines(cluster_id: str, found: QuorumDescription) -> list[str]:
 
 
 def _lags(found: QuorumDescription) -> tuple[int, int]:
-    """How far the last voter is behind, in records and in ms; -1 ms where that is not known."""
+    """Return the lag of the slowest voter in records and in ms, -1 ms if that is unknown."""
     leader = found.leader
     if leader is None:
         raise TerseError("No value present")
@@ -196,7 +196,7 @@ def _member(replica: Replica) -> str:
 
 
 def _replication_lines(found: QuorumDescription, *, is_human: bool) -> list[str]:
-    """Kafka's table: every cell is padded to its column and ends with a tab."""
+    """Return the lines of Kafka's table, where every cell is padded to its column and ends with a tab."""
     rows = [_HEADS, *(_replica_row(found, replica, status, is_human) for replica, status in _by_status(found))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) for row in rows]
@@ -225,7 +225,7 @@ def _replica_row(found: QuorumDescription, replica: Replica, status: str, is_hum
 
 
 def _ago(moment_ms: int, what: str) -> str:
-    """Errors: TerseError for a moment that is not past."""
+    """Return how long ago a moment was. Errors: TerseError for a moment in the future."""
     now_ms = int(time.time() * 1000)
     if not 0 < moment_ms <= now_ms:
         raise TerseError(
@@ -325,13 +325,16 @@ def _remove_controller(admin: Admin, values: SimpleNamespace) -> int:
             )
             lines.append(f"{done} KRaft controller {id}")
     finally:
-        # The voter is removed, whatever becomes of its registration.
+        # The voter is removed, even if unregistering fails.
         _show(lines, found, values)
     return STATUS_OK
 
 
 def _remove_voter(admin: Admin, voter: ReplicaKey, *, unregisters: bool) -> None:
-    """Errors: TerseError, where the registration is left for the reason that there is no such voter; AdminError; MetashellError."""
+    """Remove a voter.
+
+    Errors: AdminError, MetashellError; TerseError if there is no such voter and its registration, which was to be removed too, stays.
+    """
     from metashell.cli.admin.cluster import remove_voter
     from metashell.cli.admin.protocol import AdminError, UnsupportedError
     from metashell.codec.error_codes import UNSUPPORTED_VERSION, VOTER_NOT_FOUND
@@ -346,7 +349,7 @@ def _remove_voter(admin: Admin, voter: ReplicaKey, *, unregisters: bool) -> None
 
 
 def _unregister_controller(admin: Admin, id: int) -> None:
-    """Errors: TerseError."""
+    """Unregister a controller. Errors: TerseError."""
     from metashell.cli.admin.cluster import unregister_controller
 
     try:
@@ -356,14 +359,14 @@ def _unregister_controller(admin: Admin, id: int) -> None:
 
 
 def _words(error: MetashellError) -> str:
-    """The message of the exception that stands for an error."""
+    """Return the message of the exception that Kafka raises for an error."""
     from metashell.cli.admin.protocol import AdminError, UnsupportedError
 
     return error.words if isinstance(error, AdminError) else error.java if isinstance(error, UnsupportedError) else str(error)
 
 
 def _uuid_fault(text: str) -> str:
-    """What Kafka says of a text that is no uuid because of its length, empty where it is another reason."""
+    """Return Kafka's message for a uuid of the wrong length; empty if the fault is another."""
     if len(text) > 24:
         return f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID"
     try:

@@ -101,7 +101,7 @@ def _export(values: SimpleNamespace) -> int:
 
 
 def _export_anew(values: SimpleNamespace) -> int:
-    """Write tables; returns how many faults were skipped."""
+    """Write tables and return the number of faults that were skipped."""
     from metashell.tables.export.job import export, progress_bar
     from metashell.tables.export.plan import ExportOptions
     from metashell.tables.stores import open_store
@@ -135,7 +135,7 @@ def _export_anew(values: SimpleNamespace) -> int:
 
 
 def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
-    """The wanted tables, None for the usual ones. Errors: UsageError for a name that is no table's."""
+    """Return the wanted tables, or None for the default ones. Errors: UsageError for an unknown name."""
     names = [name.strip() for words in values.tables for name in words.split(",") if name.strip()]
     if not names:
         return None
@@ -149,7 +149,7 @@ def _tables(values: SimpleNamespace) -> tuple[str, ...] | None:
 
 
 def summary(report: ExportReport) -> str:
-    """The rows of each table, a line each."""
+    """Return the number of rows of each table, one line per table."""
 
     shown = {table: count for table, count in sorted(report.rows.items()) if count or table == "faults"}
     lines = list(aligned([(table, f"{count:>12,}") for table, count in shown.items()]))
@@ -175,7 +175,7 @@ _LAKE_ONLY = {"target_file_size": "--target-file-size", "dry_run": "--dry-run"}
 
 
 def require_fitting(values: SimpleNamespace) -> None:
-    """Errors: UsageError for options that do not go together."""
+    """Raise UsageError for options that cannot be combined."""
     if values.append:
         if values.format != "parquet":
             raise UsageError(f"--append: a lake is Parquet, not {values.format}", "--format")
@@ -186,7 +186,7 @@ def require_fitting(values: SimpleNamespace) -> None:
 
 
 def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name: str) -> int:
-    """Add what is new, or say what that is; returns how many faults were skipped."""
+    """Add the new records, or print what they are; return the number of faults that were skipped."""
     from metashell.tables.lake.append import append, plan_only
     from metashell.tables.lake.append_lines import added_lines, planned_lines
 
@@ -201,7 +201,7 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
                 report = append(options, bar.advance, bar.start)
     except LogCorruptError as error:
         raise with_way_out(error) from error
-    # Some tell of changes that are lost. A timer's job is quiet, and its errors are read.
+    # Some notes report lost changes. They go to stderr even with --quiet, as in a job that a timer starts.
     for note in filter(None, (report.recovered, *report.plan.notes)):
         complain(name, note)
     if not values.quiet:

@@ -1,4 +1,4 @@
-"""metashell lake: what a lake holds, its commits, and whether it is whole."""
+"""metashell lake: shows the contents of a lake and its commits, and checks whether it is whole."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _status_object(store: Store, status: LakeStatus, held: LockOwner | None, log
 
 
 def log_object(key: LogKey, log: LogState) -> dict[str, Any]:
-    """What a lake has of a log. Intervals are [first, last], both with it."""
+    """Return the state of a log in the lake. Intervals are [first, last], both inclusive."""
     from metashell.tables.lake.status import gaps_of
 
     return {
@@ -179,7 +179,7 @@ def log_object(key: LogKey, log: LogState) -> dict[str, Any]:
 
 
 def _names(key: LogKey) -> dict[str, Any]:
-    """Which log it is; a loose file has a name alone."""
+    """Return the columns that identify a log. A loose file has only a name."""
     return {
         "cluster_id": key.cluster or None,
         "node": int(key.node) if key.node.isdecimal() else None,
@@ -295,7 +295,7 @@ def _commit_object(commit: Commit) -> dict[str, Any]:
 
 
 def _write_log(display: Display, commits: Iterable[Commit]) -> None:
-    """A line for each commit, as it is read; below it one for each log that it is about."""
+    """Write one line per commit as it is read, and below it one per log of the commit."""
 
     for commit in commits:
         rows = sum(commit.rows.values())

@@ -72,7 +72,7 @@ NAME = "metashell report"
 
 
 def _report(values: SimpleNamespace) -> int:
-    """Answer the report that the command line names; SIGTERM leaves nothing of it in the folder for temporary files."""
+    """Answer the report that the command line names. SIGTERM removes its temporary files."""
 
     require_packages("report", "pyarrow", "numpy", "duckdb")
     with left_in_order(), only_what_we_use():
@@ -110,7 +110,7 @@ def _answered(values: SimpleNamespace) -> int:
 
 
 def _output(values: SimpleNamespace) -> Store:
-    """Where answers go, which was asked whether it takes them. Errors: UsageError, before anything is read."""
+    """Return the store for the answers, after a check that it can be written. Errors: UsageError, before anything is read."""
     from metashell.tables.stores import open_store
 
     store = open_store(values.out, sources=values.paths)
@@ -128,7 +128,7 @@ def _printed_form(forms: list[str], is_all: bool) -> str:
 
 
 def _file_forms(forms: list[str]) -> list[str]:
-    """The forms of files. Errors: UsageError for one that only standard output has."""
+    """Return the forms of files. Errors: UsageError for a form that only standard output has."""
 
     for form in forms:
         if form not in ANSWER_FORMS:

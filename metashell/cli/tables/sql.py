@@ -1,6 +1,6 @@
-"""metashell sql and metashell tables: questions to logs in SQL, and what each table and column means.
+"""metashell sql and metashell tables: answers SQL queries about logs, and explains each table and column.
 
-A question comes from the command line, a file, standard input or the prompt."""
+A query comes from the command line, a file, standard input or the prompt."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _STDIN = "-"
 
 
 def _run_sql(values: SimpleNamespace) -> int:
-    """Answer the questions, wherever they come from."""
+    """Answer the queries from any of these places."""
 
     question, paths = _question_and_paths(values)
     require_packages("sql", "duckdb", "pyarrow", "numpy")
@@ -127,7 +127,7 @@ def _run_sql(values: SimpleNamespace) -> int:
 
 
 def _answer_all(session: Session, text: str, form: str, display: Display | None = None) -> int:
-    """Print the answers to all statements of a text, up to the first that cannot be answered; gives the status."""
+    """Print the answers to the statements of a text, up to the first that fails; return the exit status."""
 
     status = STATUS_OK
     statements = session.statements(text)
@@ -141,7 +141,7 @@ def _answer_all(session: Session, text: str, form: str, display: Display | None 
 
 
 def _image_as_of(text: str) -> ImageAt:
-    """What gives the image of a path as of a moment, which is the same for all paths. Errors: UsageError for what is no moment."""
+    """Return a function that gives the image of a path as of a moment, the same for all paths. Errors: UsageError for an invalid moment."""
 
     from metashell.metadata.history import parse_moment
     from metashell.metadata.history.sources import image_as_of
@@ -151,9 +151,9 @@ def _image_as_of(text: str) -> ImageAt:
 
 
 def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]:
-    """The question on the command line, if there is one: a lone word is a path, and so is a first one that exists.
+    """Return the query on the command line, or None, and the paths. A lone word is a path; a first word that exists is one too.
 
-    Errors: UsageError where there is no path.
+    Errors: UsageError if there is no path.
     """
 
     words = [path_of(word, chosen_settings) for word in (values.query, *values.paths) if word is not None]
@@ -167,7 +167,7 @@ def _question_and_paths(values: SimpleNamespace) -> tuple[str | None, list[str]]
 
 
 def _text(question: str | None, file: str | None, paths: list[str]) -> str:
-    """The text of all questions. Errors: PathError for a file that cannot be read; UsageError for standard input that is a log too."""
+    """Return the text of all queries. Errors: PathError for an unreadable file; UsageError if standard input is also a log."""
 
     if question is not None:
         return question
@@ -185,7 +185,7 @@ def _text(question: str | None, file: str | None, paths: list[str]) -> str:
 
 
 def _answer(session: Session, statement: str, form: str, display: Display | None = None) -> int:
-    """Print the answer to one statement, on standard output where no display is given; gives the status."""
+    """Print the answer to one statement, on standard output if no display is given; return the exit status."""
 
     with show_progress("answering"):
         answer = session.ask(statement)
@@ -202,7 +202,7 @@ def _answer(session: Session, statement: str, form: str, display: Display | None
 
 
 def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a line for each column of a row, and an empty one between rows; nothing is cut."""
+    """Write one line per column of a row, uncut, and an empty line between rows."""
 
     shown = [terminal_line(name) for name in columns]
     width = max(map(text_width, shown))
@@ -216,7 +216,7 @@ def _write_lines(display: Display, columns: Sequence[str], rows: Iterable[Sequen
 
 
 def _prompt(session: Session, form: str, label: str) -> int:
-    """Ask for questions until the end of input; errors are told, and the prompt goes on."""
+    """Prompt for queries until the end of input. An error is shown, and the prompt continues."""
     from metashell.shell.streams import paged, pager_command
     from metashell.shell.terminal.sql_prompt import run_sql_prompt
     from metashell.tables.dictionary import STATE_TABLES
@@ -258,7 +258,7 @@ def _prompt(session: Session, form: str, label: str) -> int:
 
 
 def _with_hint(note: str) -> str:
-    """What is said at the prompt of a table that has no room for all columns."""
+    """Return a note with a hint for tables that are too wide for the prompt."""
     return f"{note}; here, .mode line shows all"
 
 
@@ -303,18 +303,18 @@ ALL = "all"
 _GAP = "  "
 _BELOW = 6
 _MEANING_MIN = 24
-"""The least columns of a terminal that a meaning is wrapped to."""
+"""The least width in columns to which a meaning is wrapped."""
 
 
 def _show_tables(values: SimpleNamespace) -> int:
-    """Print the tables, or the columns that are asked for."""
+    """Print the tables, or the columns that the command line names."""
 
     write_meanings(standard_output(), values.names, values.output)
     return STATUS_OK
 
 
 def write_meanings(display: Display, names: Sequence[str], form: str = "text") -> None:
-    """Write all tables, or what names are about. Errors: UsageError for a name that nothing has."""
+    """Write all tables, or the named tables and columns. Errors: UsageError for an unknown name."""
     from metashell.tables.dictionary import ListedColumn, ListedTable, listed_tables
 
     if not names and form == "text":
@@ -328,7 +328,7 @@ def write_meanings(display: Display, names: Sequence[str], form: str = "text") -
 
 
 def column_meanings() -> dict[str, str]:
-    """What each table and each TABLE.COLUMN means."""
+    """Return the meaning of each table and each TABLE.COLUMN."""
     from metashell.tables.dictionary import listed_columns, listed_tables
 
     found = {table.name: table.holds for table in listed_tables().values()}
@@ -336,12 +336,14 @@ def column_meanings() -> dict[str, str]:
 
 
 def _columns(names: Sequence[str]) -> list[ListedColumn]:
-    """The columns that names are about, each once. Errors: UsageError for a name that nothing has."""
+    """Return the columns that the names mean, each once. Errors: UsageError for an unknown name."""
     return list(dict.fromkeys(column for name in names for column in _columns_of(_our_name(name))))
 
 
 def _our_name(name: str) -> str:
-    """The name of a table or a column, also by that of Kafka's record or field: PARTITION_CHANGE_RECORD, PartitionChangeRecord.isr."""
+    """Return our name of a table or column, also from the name of Kafka's record or field: PARTITION_CHANGE_RECORD,
+    PartitionChangeRecord.isr.
+    """
 
     parts = [part.lower() if part.isupper() else snake_case(part) for part in name.split(".")]
     return ".".join([parts[0].removesuffix("_record"), *parts[1:]])
@@ -370,7 +372,7 @@ def _columns_of(name: str) -> list[ListedColumn]:
 
 
 def _write_tables(display: Display) -> None:
-    """A line for each table, under a heading for each kind and log."""
+    """Write one line per table, under a heading for each kind and log."""
     from metashell.tables.dictionary import EVENTS, REPORT, STATE, listed_tables
 
     headings = {STATE: "state: each thing once, as it is at the end of the log", REPORT: "answers of reports"}
@@ -389,7 +391,7 @@ def _write_tables(display: Display) -> None:
 
 
 def _write_columns(display: Display, columns: Sequence[ListedColumn]) -> None:
-    """The columns by table, each with its type, and its meaning beside it."""
+    """Write the columns by table, each with its type and its meaning."""
     from metashell.tables.dictionary import listed_tables
 
     names = max(len(column.name) for column in columns)
@@ -416,7 +418,10 @@ def _type(column: ListedColumn) -> str:
 
 
 def _write_entry(display: Display, head: str, text: str, *, start: int = 0) -> None:
-    """A line with a text behind its head. On a terminal it is wrapped, to where it began or to `start`; without room it goes below."""
+    """Write a line with a text after its head.
+
+    On a terminal the text wraps with its own indent, or at `start`; if there is too little room, it goes below the head.
+    """
 
     if display.width is None:
         display.line(display.joined((head, text), _GAP))

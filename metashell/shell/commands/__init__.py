@@ -1,6 +1,6 @@
-"""The commands of the shell: how one declares itself, its page, and the table that finds it.
+"""The commands of the shell: the declaration of a command, its page, and the table that finds it.
 
-A line in `_MODULES` registers a command and names its module, which defines `NAME_COMMAND`; `NAME_HELP` is its help and man page and,
+A line in `_MODULES` registers a command and names its module, which defines `NAME_COMMAND`. `NAME_HELP` is its help and man page and,
 with the declared arguments, the source of completion. The module is imported when the command is first used, so that a one-shot `cat`
 does not import the others."""
 
@@ -58,7 +58,7 @@ ALIASES = {"quit": "exit", "q": "exit", ":q": "exit", "?": "help", "rm": "delete
 
 
 def find_command(name: str) -> Command | None:
-    """The command of exactly this name or alias."""
+    """Return the command with exactly this name or alias, or None."""
     name = ALIASES.get(name, name)
     if name not in _MODULES:
         return None
@@ -67,12 +67,12 @@ def find_command(name: str) -> Command | None:
 
 
 def command_names() -> list[str]:
-    """All names, sorted."""
+    """Return all names, sorted."""
     return sorted(NAMES)
 
 
 def unknown_command(name: str) -> str:
-    """The message about a name that no command has."""
+    """Return the message for a name that no command has."""
     from metashell.common.options import did_you_mean
 
     hint = did_you_mean(name, command_names()) or "; `help` lists them"
@@ -80,7 +80,7 @@ def unknown_command(name: str) -> str:
 
 
 def __getattr__(name: str) -> object:
-    """`COMMANDS`, all of them, for help, man pages and completions."""
+    """Return `COMMANDS`, the tuple of all commands, for help, man pages and completions."""
     if name != "COMMANDS":
         raise AttributeError(name)
     return tuple(find_command(each) for each in NAMES)
@@ -99,13 +99,13 @@ FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 NODE_PATH = "node"
 COMMAND_NAME = "command"
 MOMENT = "moment"
-"""An offset, a time or `end`; `-2h` is one too, and no option."""
+"""An offset, a time or `end`. A word such as `-2h` is a moment and not an option."""
 LISTED_FIELD = "listed-field"
 """A field that `ls -l` of the paths shows."""
 SETTING = "setting"
-"""`KEY=VALUE` of what the path before it names."""
+"""A `KEY=VALUE` for the subject of the path before it."""
 SET_KEY = "set-key"
-"""A key that is set there."""
+"""A key that is set on the subject of the path before it."""
 
 OUTPUT = Option(
     names=("--output", "-o"),
@@ -124,14 +124,14 @@ WHERE = Option(
     help="""such as 'partitions > 50 and "us-east" in racks', over the fields that ls -l and cat show""",
 )
 WHERES = WHERE._replace(names=("--where",), help=f"only what passes, {WHERE.help}")
-"""The same of commands that are not all about finding; of several all must hold."""
+"""The same option for commands that do more than find nodes; if it is given several times, all expressions must hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the shell: what runs, its page, and its declared options and arguments.
+    """A command of the shell: its function, its page, and its declared options and arguments.
 
-    `split_words` reads words whose order matters, before all others are parsed: it gives the others, and what becomes `args.taken`.
+    `split_words` reads words whose order matters before the others are parsed. It returns the others, and the value of `args.taken`.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Command:
 
     @property
     def changes_cluster(self) -> bool:
-        """Whether it may change the cluster, and asks before it does."""
+        """Return whether the command may change the cluster; such a command asks first."""
         return any(option.dest == "yes" for option in self.spec.options)
 
 
@@ -157,7 +157,7 @@ def make_command(
     split_words: SplitWords | None = None,
     is_live: bool = False,
 ) -> Command:
-    """Declare a command by its text, whose first line is `name - summary`; every command takes `-o`."""
+    """Declare a command by its text, whose first line is `name - summary`. Every command takes `-o`."""
     head, _, _ = doc.partition("\n")
     name, _, summary = head.rstrip(".").partition(" - ")
     spec = CommandSpec(
@@ -171,7 +171,7 @@ def make_command(
 
 
 def sections(doc: str) -> dict[str, str]:
-    """The sections of a page by heading, each without its indentation."""
+    """Return the sections of a page by heading, each without its indentation."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in doc.split("\n")[1:]:
@@ -189,7 +189,7 @@ _WIDTH_MAX = 100
 
 
 def command_page(command: Command, width: int | None = None) -> str:
-    """The page that `man` and `--help` print. Units: `width` in columns, 80 where there is no terminal."""
+    """Return the page that `man` and `--help` print. Units: `width` in columns, None without a terminal, which gives 80."""
     from metashell.common.option_parser import aligned_columns, argument_help, filled_paragraphs, option_help, option_names
 
     width = min(width or _WIDTH, _WIDTH_MAX)

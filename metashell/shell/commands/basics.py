@@ -140,7 +140,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 def run_clear(ctx: Context, args: SimpleNamespace) -> None:
-    """Move to the top of an empty screen."""
+    """Clear the screen and move to its top."""
     if ctx.display.width is not None and os.environ.get("TERM") != "dumb":
         ctx.out.write(_CLEAR)
 
@@ -162,7 +162,7 @@ EXAMPLES
 
 
 def run_exit(ctx: Context, args: SimpleNamespace) -> None:
-    """Leave after this line."""
+    """Leave the shell after this line."""
     ctx.leaving = True
 
 
@@ -184,14 +184,14 @@ EXAMPLES
 
 
 def run_history(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the lines that were typed so far, in the prompt also those of earlier runs."""
+    """Print the typed lines; in the prompt also those of earlier runs."""
     entries = list(last_entries(ctx.history, args.count))
     objects = [{"number": number, "line": line} for number, line in entries]
     write_answer(ctx, objects, (f"{number: 5d}  {line}" for number, line in entries))
 
 
 def last_entries(history: Sequence[str], count: int | None) -> Iterator[tuple[int, str]]:
-    """The last `count` lines, all for None, each with its number from 0."""
+    """Yield the last `count` lines, or all for None, each with its number from 0."""
     start = 0 if count is None else max(0, len(history) - max(0, count))
     return ((index, history[index]) for index in range(start, len(history)))
 
@@ -217,7 +217,7 @@ EXAMPLES
 
 
 def run_time(ctx: Context, args: SimpleNamespace) -> None:
-    """Refuse `time` without a command; the runner of steps handles it with one."""
+    """Report `time` without a command. With a command, the runner of steps handles it."""
     raise UsageError("name a command after it", args.command[0])
 
 
@@ -245,7 +245,7 @@ _ON, _OFF = "on", "off"
 
 
 def run_timing(ctx: Context, args: SimpleNamespace) -> None:
-    """Switch it, or say how it stands."""
+    """Turn timing on or off, or print whether it is on."""
     if args.state is None:
         state = _ON if ctx.is_timing else _OFF
         write_answer(ctx, [{"timing": state}], [f"timing is {state}"])

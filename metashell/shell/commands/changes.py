@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SEEN_S: Final = 2.0
-"""How long to wait until the tree shows what was done."""
+"""The longest wait until the tree shows the change."""
 _POLL_S = 0.005
 FORMS: Final = ("json", "jsonl", "table", "csv")
 
@@ -43,7 +43,7 @@ VERB_OPTIONS: tuple[Option, ...] = (DRY_RUN, YES)
 
 
 def run_changes(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[Subject]], list[AdminCommand]]) -> None:
-    """Do what `decide` makes of the subjects of `args.path`, and wait until the tree shows it. Errors: UsageError; MetashellError."""
+    """Run the commands that `decide` returns for the subjects of `args.path`; wait for the tree. Errors: UsageError; MetashellError."""
     if ctx.administrator is None:
         ctx.fail(ctx.source_label, how_to_allow(ctx))
         return
@@ -66,14 +66,14 @@ def run_changes(ctx: Context, args: SimpleNamespace, decide: Callable[[Sequence[
 
 
 def how_to_allow(ctx: Context) -> str:
-    """Why nothing can be changed here, and how to start a shell in which it can."""
+    """Return why changes are off, and how to start a shell with changes."""
     if ctx.feed is not None and ctx.feed.is_live:
         return "changes are off: start kafka-shell with --allow-changes"
     return "a file or directory cannot be changed here: attach to its quorum with -C and --allow-changes"
 
 
 def _subjects(ctx: Context, targets: Sequence[str]) -> list[Subject] | None:
-    """The subjects of the paths, each once; None if a path has no subject, which is reported: then nothing is changed at all."""
+    """Return the subjects of the paths, each once. If a path has no subject, report it and return None, so that nothing is changed."""
     found: dict[Subject, None] = {}
     for target in targets:
         refuse_deep(target)
@@ -122,7 +122,7 @@ EXAMPLES
 
 
 def run_alter(ctx: Context, args: SimpleNamespace) -> None:
-    """Add partitions to what the paths name."""
+    """Add partitions to the topics of the paths."""
     run_changes(ctx, args, lambda subjects: alter_commands(subjects, args.partitions))
 
 
@@ -156,7 +156,7 @@ EXAMPLES
 
 
 def run_create(ctx: Context, args: SimpleNamespace) -> None:
-    """Make the topic that the path names."""
+    """Create the topic of the path."""
     numbers = {"--partitions": args.partitions, "--replication-factor": args.replication_factor}
     options = [f"{name}={number}" for name, number in numbers.items() if number is not None]
     args.path = (args.path,)
@@ -199,7 +199,7 @@ EXAMPLES
 
 
 def run_delete(ctx: Context, args: SimpleNamespace) -> None:
-    """Delete what the paths name."""
+    """Delete the subjects of the paths."""
     run_changes(ctx, args, lambda subjects: delete_commands(subjects, ctx.image))
 
 
@@ -227,7 +227,7 @@ EXAMPLES
 
 
 def run_elect(ctx: Context, args: SimpleNamespace) -> None:
-    """Elect leaders of what the paths name."""
+    """Elect leaders for the partitions or topics of the paths."""
     run_changes(ctx, args, lambda subjects: elect_commands(subjects, is_unclean=args.unclean))
 
 
@@ -262,7 +262,7 @@ EXAMPLES
 
 
 def run_set(ctx: Context, args: SimpleNamespace) -> None:
-    """Set the keys of what the path names."""
+    """Set keys of the subjects of the paths."""
     args.path = (args.path,)
     run_changes(ctx, args, lambda subjects: set_commands(subjects, args.setting, ctx.image))
 
@@ -295,7 +295,7 @@ EXAMPLES
 
 
 def run_unregister(ctx: Context, args: SimpleNamespace) -> None:
-    """Unregister the brokers and controllers that the paths name."""
+    """Unregister the brokers and controllers of the paths."""
     run_changes(ctx, args, lambda subjects: unregister_commands(subjects, is_forced=args.force))
 
 
@@ -326,7 +326,7 @@ EXAMPLES
 
 
 def run_unset(ctx: Context, args: SimpleNamespace) -> None:
-    """Remove the keys of what the path names."""
+    """Remove keys from the subject of the path."""
     args.path = (args.path,)
     run_changes(ctx, args, lambda subjects: unset_commands(subjects, args.key))
 

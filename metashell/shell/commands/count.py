@@ -95,7 +95,7 @@ def _where(ctx: Context, texts: Sequence[str]) -> Choice:
 
 
 def _count(ctx: Context, matches: Sequence[Match], by: str, where: Choice | None) -> tuple[dict[Any, int], str]:
-    """The counts, and what was counted. Errors: UsageError for a field that nothing below the paths has."""
+    """Return the counts and the noun for what was counted. Errors: UsageError for a field that no leaf below the paths has."""
     if by == _TYPE:
         return _by_type(ctx, matches) if where is None else Counter(node.type for _, node in where.below(matches)), "nodes"
     if by in PARTITION_GROUPS:
@@ -116,7 +116,7 @@ def _count(ctx: Context, matches: Sequence[Match], by: str, where: Choice | None
 
 
 def _by_type(ctx: Context, matches: Sequence[Match]) -> dict[str, int]:
-    """How many nodes there are of each type; topics have a second name below `byId` and count once."""
+    """Return the number of nodes of each type. Topics also have a name below `byId`, and count once."""
     counts: Counter[str] = Counter()
     for match in matches:
         pending: list[tuple[str, Node]] = [(match.path, match.node)]
@@ -124,7 +124,7 @@ def _by_type(ctx: Context, matches: Sequence[Match]) -> dict[str, int]:
             path, node = pending.pop()
             counts[node.type] += 1
             if path == _BY_NAME:
-                # The image knows how many there are without a node for each.
+                # The image knows these numbers, so no nodes are made.
                 topics = ctx.image.topics.by_name
                 counts["topic"] += len(topics)
                 counts["leaf"] += len(topics) * len(_LEAVES_OF_TOPIC)
@@ -136,7 +136,7 @@ def _by_type(ctx: Context, matches: Sequence[Match]) -> dict[str, int]:
 
 
 def _outermost(matches: Sequence[Match]) -> list[Match]:
-    """The matches that lie below no other, each once: what two paths name counts once."""
+    """Return the matches that lie below no other match, each once, so that nothing counts twice."""
     paths = {match.path for match in matches}
     by_path = {match.path: match for match in matches if not any(above in paths for above in _above(match.path))}
     return list(by_path.values())
@@ -149,7 +149,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _topics(ctx: Context, matches: Sequence[Match]) -> tuple[dict[bytes, TopicImage], dict[bytes, set[int]]]:
-    """The topics at, below and above the paths, each once; of those of which paths name partitions, the numbers of these."""
+    """Return the topics at, below and above the paths, each once, and for topics of which the paths name partitions their numbers."""
     found: dict[bytes, TopicImage] = {}
     only: dict[bytes, set[int]] = {}
     for match in matches:
@@ -170,7 +170,7 @@ def _topics(ctx: Context, matches: Sequence[Match]) -> tuple[dict[bytes, TopicIm
 
 
 def _values(ctx: Context, leaf: Leaf, by: str) -> Iterator[Any]:
-    """The values under which a leaf is counted: a field's value, each item of a list; none if it has no such field."""
+    """Yield the value of the field in a leaf; nothing if the leaf does not have it."""
     value = leaf.value(ctx.redact)
     if not isinstance(value, dict):
         return
@@ -182,7 +182,7 @@ def _values(ctx: Context, leaf: Leaf, by: str) -> Iterator[Any]:
 
 
 def _order(row: tuple[Any, int]) -> tuple[int, float, str]:
-    """Numbers first, in their order, then text."""
+    """Return a sort key: numbers in their order, then text."""
     value = row[0]
     is_number = isinstance(value, int | float)
     return (0 if is_number or value is None else 1, value if is_number else float("-inf"), "" if is_number else value_text(value))
@@ -235,7 +235,7 @@ _TOPICS = (["image", "topics"], ["image", "topics", "byName"], ["image", "topics
 
 
 def run_du(ctx: Context, args: SimpleNamespace) -> None:
-    """Print a row for each kind or topic."""
+    """Print one row per kind or topic."""
     ids = _named_topics(ctx, args.path)
     if ids == set():
         return
@@ -256,7 +256,7 @@ def run_du(ctx: Context, args: SimpleNamespace) -> None:
 
 
 def _named_topics(ctx: Context, targets: Sequence[str]) -> set[str] | None:
-    """The ids of the topics that paths name, None without a path. Errors: UsageError for what is no topic."""
+    """Return the ids of the topics that the paths name, or None without a path. Errors: UsageError for a path of anything else."""
     if not targets:
         return None
     ids: set[str] = set()
@@ -271,7 +271,7 @@ def _named_topics(ctx: Context, targets: Sequence[str]) -> set[str] | None:
 
 
 def _measure(ctx: Context, by_topic: bool) -> tuple[Sizes, Sizes]:
-    """The sizes of the log and of the newest snapshot."""
+    """Return the sizes of the log and of the newest snapshot."""
     past = history_of(ctx)
     log, snapshot = Sizes(by_topic=by_topic), Sizes(by_topic=by_topic)
     starts = past.starts()

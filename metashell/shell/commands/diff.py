@@ -57,21 +57,21 @@ _INDENT = 4
 
 
 class _Side(NamedTuple):
-    """An image that is compared; `name` is that of its source where there are two."""
+    """One image of the comparison; `name` is that of its source if there are two sources."""
 
     image: MetadataImage
     name: str = ""
 
     @property
     def text(self) -> str:
-        """The offset where it ends, and whether that is doubtful."""
+        """Return the end offset of the image, with a note if it may not be committed."""
         position = self.image.provenance
         of = f" of {self.name}" if self.name else ""
         return f"offset {position.end_offset}{of}{'' if is_certain(self.image) else ' (may not be committed)'}"
 
 
 class _Sides(NamedTuple):
-    """Both images, and what is to be said of their choice."""
+    """Both images, and a note on their choice."""
 
     old: _Side
     new: _Side
@@ -99,7 +99,7 @@ class _Sides(NamedTuple):
 
 
 def run_diff(ctx: Context, args: SimpleNamespace) -> None:
-    """Compare both images and print what differs."""
+    """Compare both images and print the differences."""
     sides = _sides(ctx, args)
     old, new = sides.old.image, sides.new.image
     changes = sorted(_changes(ctx, old, new), key=lambda change: (change.type, change.path))
@@ -197,7 +197,7 @@ def _counts(changes: list[Change]) -> Iterator[dict[str, Any]]:
 
 
 def _row(ctx: Context, change: Change) -> dict[str, Any]:
-    """A change in a table for people: what a line of text says."""
+    """Return a change as a row of a table, with the contents of its line of text."""
     return {"type": change.type, "kind": change.kind, "path": change.path, "change": change_text(ctx, change) or None}
 
 
@@ -242,7 +242,7 @@ EXAMPLES
 
 
 def run_at(ctx: Context, args: SimpleNamespace) -> None:
-    """Move to the moment, and say where that is."""
+    """Go to the moment and print its position."""
     if args.moment:
         moment = parse_moment(args.moment, now_ms())
         image = image_at(ctx, args.moment)

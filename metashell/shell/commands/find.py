@@ -78,14 +78,14 @@ _TESTS = {name: kind.option for name, kind in TESTS.items()} | dict.fromkeys(WHE
 
 
 def split_tests(words: list[str]) -> tuple[list[str], Tree[Test]]:
-    """The tests among the words, as a tree, and all other words."""
+    """Return the other words, and the tests among the words as a tree."""
     return read_words(words, _TESTS, (MAXDEPTH, OUTPUT))
 
 
 def run_find(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the paths below each start for which the tests hold."""
+    """Print the paths at and below each start for which the tests hold."""
     targets = args.path or (HERE,)
-    # Kafka's find has no tests and prints the argument as it was typed; with tests the answer is paths.
+    # Kafka's find has no tests and prints the argument as typed. With tests, the answer is paths.
     tree: Tree[Test] = getattr(args, "taken", EVERYTHING)
     if ctx.output == "kafka" and not leaves(tree) and args.maxdepth is None:
         for target in targets:
@@ -95,7 +95,7 @@ def run_find(ctx: Context, args: SimpleNamespace) -> None:
         return
     conditions = Conditions(ctx)
     search = TreeSearch(ctx, mapped(tree, lambda test: _predicate(ctx, test, conditions)))
-    # With -maxdepth a start below another one leads further.
+    # With -maxdepth, a start below another start reaches deeper.
     starts = ctx.resolve(targets, as_starts=args.maxdepth is None)
     below = search.below(starts, args.maxdepth)
     is_repeated = args.maxdepth is not None and any(DEEP in target for target in targets)
@@ -156,7 +156,7 @@ _LINE_END = "\n"
 
 
 def run_tree(ctx: Context, args: SimpleNamespace) -> None:
-    """Print what lies below each path."""
+    """Print the tree below each path."""
     targets = args.path or (HERE,)
     matches = ctx.resolve(targets, as_starts=True)
     if ctx.output == "json":
@@ -187,7 +187,7 @@ def _write_text(ctx: Context, directory: Node, indent: int, texts: PartitionText
             ctx.out.write(lead)
             ctx.line(_line(ctx, name, child))
             continue
-        # A name that Kafka lists but cannot resolve is a heading with nothing below.
+        # Kafka lists such a name but cannot resolve it; it is a heading with nothing below.
         ctx.out.write(lead)
         ctx.line(ctx.display.paint(DIRECTORY, f"{name}:") if ctx.display.color else f"{name}:")
         if isinstance(child, Leaf):
@@ -222,7 +222,7 @@ def _rows(ctx: Context, match: Match) -> Iterator[Object | str]:
 
 
 def _write_json(ctx: Context, matches: Iterator[Match], single: bool) -> None:
-    """Nested objects, written while they are walked; one object for one path, else an array of them."""
+    """Write nested objects while walking: one object for a single path, else an array."""
     opening, between, closing = ("", "", "\n") if single else ("[\n", ",\n", "\n]\n")
     count = 0
     texts = json_texts(ctx, partial(leaf_object, ctx))

@@ -69,11 +69,11 @@ EXAMPLES
 
 
 Hit = tuple[str, Leaf, int, str]
-"""A line that matches: the path, the leaf, the number of the line from 1 on, and the line."""
+"""A matching line: the path, the leaf, the number of the line from 1, and the line."""
 
 
 def run_grep(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the lines that match, or with -l the paths of leaves that have one, with -c how many."""
+    """Print the matching lines; with -l the paths of leaves that have one, with -c the number of matches per leaf."""
     pattern = compile_search(args.pattern, is_extended=args.extended, ignores_case=args.ignore_case)
     matches = _unmatched(pattern) if args.invert_match else _matched(pattern)
     if args.count and not args.files:
@@ -160,7 +160,7 @@ def _line(ctx: Context, args: SimpleNamespace, hit: Hit, pattern: re.Pattern[str
 
 
 def _marked(ctx: Context, line: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    """The line, with what matches painted."""
+    """Yield the line in pieces, with the matches painted."""
     at = 0
     for found in pattern.finditer(line) if ctx.display.color else ():
         yield line[at : found.start()]
@@ -194,7 +194,7 @@ GREP_COMMAND = make_command(
 
 
 _SWAPPED: Final = "+?|(){}"
-"""Plain characters of a basic expression, which a backslash makes special; with Python it is the other way round."""
+"""Characters that are plain in a basic expression and special after a backslash; in Python it is the reverse."""
 _MEANINGS: Final = {"<": r"\b(?=\w)", ">": r"\b(?<=\w)", "`": r"\A", "'": r"\Z"}
 _CLASSES: Final = {
     "alpha": "a-zA-Z",
@@ -211,7 +211,7 @@ _VARYING: Final = ("partitionId", "topicId", "leaderEpoch", "partitionEpoch")
 
 
 def compile_search(text: str, *, is_extended: bool, ignores_case: bool) -> re.Pattern[str]:
-    """The pattern of an expression. Errors: CaretError."""
+    """Return the compiled expression. Errors: CaretError."""
     pieces, places = ([text], [0]) if is_extended else _basic(text)
     source = "".join(pieces)
     with warnings.catch_warnings():
@@ -226,7 +226,7 @@ def compile_search(text: str, *, is_extended: bool, ignores_case: bool) -> re.Pa
 
 
 def _place(pieces: list[str], places: list[int], index: int) -> int:
-    """Where in a basic expression the piece begins that is at an index of its translation."""
+    """Return where in the basic expression the piece begins that contains an index of its translation."""
     end = 0
     for piece, place in zip(pieces, places, strict=True):
         end += len(piece)
@@ -236,7 +236,7 @@ def _place(pieces: list[str], places: list[int], index: int) -> int:
 
 
 def _basic(text: str) -> tuple[list[str], list[int]]:
-    """A basic expression of POSIX in pieces of Python's, and where in the text each begins."""
+    """Return a POSIX basic expression as pieces of a Python expression, and the index in the text where each begins."""
     pieces: list[str] = []
     places: list[int] = []
     at = 0
@@ -269,7 +269,7 @@ def _basic(text: str) -> tuple[list[str], list[int]]:
 
 
 def _escaped(char: str) -> str:
-    """A character behind a backslash: that of GNU's grep where it has a meaning there, else itself."""
+    """Return a character after a backslash: with its meaning in GNU grep if it has one, else as itself."""
     if char in _MEANINGS:
         return _MEANINGS[char]
     if char in "123456789":
@@ -278,7 +278,7 @@ def _escaped(char: str) -> str:
 
 
 def _bracket(text: str, start: int) -> tuple[str, int]:
-    """A bracket expression as Python writes it, where a backslash is special, and where it ends."""
+    """Return a bracket expression in Python's syntax, where a backslash is special, and the index after it."""
     at = start + 1
     sign = "^" if text[at : at + 1] == "^" else ""
     at += len(sign)
@@ -298,9 +298,10 @@ def _bracket(text: str, start: int) -> tuple[str, int]:
 
 
 class PartitionGrep:
-    """Finds the partitions of topics of which `cat` shows a line that matches, and decodes only those that differ in more than epochs.
+    """A search for partitions of topics that have a matching line in `cat`.
 
-    Of all lines four can differ between partitions that are alike otherwise; these are made by themselves.
+    It decodes only partitions that differ in more than epochs. Four lines can differ between partitions that are otherwise alike; it
+    makes those lines on its own.
     """
 
     def __init__(self, matches: Callable[[str], bool]) -> None:
@@ -309,7 +310,7 @@ class PartitionGrep:
         self._lines = _Lines(matches)
 
     def nodes(self, node: TopicNode) -> Iterator[Node]:
-        """The partitions with a match, in order, and the topic's leaves, which are not looked at."""
+        """Yield the partitions with a match in order, and the topic's leaves, which are not examined."""
         topic = node.topic
         for name in sorted_names(map(str, self._numbers(topic))):
             yield PartitionNode(name, topic, int(name))
@@ -339,7 +340,7 @@ _REMEMBERED_MAX: Final = 1 << 16
 
 
 class _Lines(dict[tuple[str, int], bool]):
-    """Whether the line of a number matches, by the field's name and the number."""
+    """A cache of whether the line of a number matches, by field name and number."""
 
     def __init__(self, matches: Callable[[str], bool]) -> None:
         super().__init__()
@@ -354,7 +355,7 @@ class _Lines(dict[tuple[str, int], bool]):
 
 
 def entered_topics(grep: PartitionGrep) -> Callable[[Directory], Iterator[Node] | None]:
-    """The children of a topic that a walk enters, for `descend`."""
+    """Return a function for `descend` that yields the children of a topic that a walk enters."""
 
     def enter(directory: Directory) -> Iterator[Node] | None:
         is_plain = isinstance(directory, TopicNode) and not directory.has_directories

@@ -1,4 +1,4 @@
-"""The command `health`: show what is broken in the cluster, and what is unusual."""
+"""The command `health`: shows faults and unusual states of the cluster."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def run_health(ctx: Context, args: SimpleNamespace) -> None:
     show_health(ctx, facts, verdict, _LIMIT if args.limit is None else args.limit, wanted=args.kind)
     for one in verdict.not_run if args.kind else ():
         ctx.complain(f"{ctx.command}: {one.check.id}: {one.because}", STATUS_FAILED)
-    # Where no server ever wrote there is no metadata to read.
+    # A node that never ran its server has no metadata to read.
     has_none = any(finding.check.id == "never_started" for finding in verdict.findings)
     is_blind = not verdict.ran or (facts.health is None and not has_none)
     if is_blind or facts.holes or any(finding.count > allowed.get(finding.check.id, 0) for finding in verdict.bad):
@@ -93,7 +93,7 @@ def run_health(ctx: Context, args: SimpleNamespace) -> None:
 
 
 def show_health(ctx: Context, facts: Facts, verdict: Verdict, limit: int, *, wanted: Sequence[str] = ()) -> None:
-    """Print a verdict in the form that was asked for; `wanted` are the kinds that were named, none for all."""
+    """Print a verdict in the requested form. `wanted` are the kinds that the user named, empty for all."""
     shown = list(_shown(ctx, facts, verdict, limit))
     if ctx.output in JSON_FORMS:
         marks = {"timestamp": ctx.image.provenance.timestamp_ms, **ctx.certainty()}
@@ -107,7 +107,7 @@ def show_health(ctx: Context, facts: Facts, verdict: Verdict, limit: int, *, wan
 
 
 def _allowed(words: list[str]) -> dict[str, float]:
-    """How many of each kind are no reason for a status of 1. Errors: UsageError."""
+    """Return the number of findings of each kind that still gives status 0. Errors: UsageError."""
     allowed: dict[str, float] = {}
     for word in words:
         kind, has_count, count = word.partition("=")
@@ -120,7 +120,7 @@ def _allowed(words: list[str]) -> dict[str, float]:
 
 
 def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
-    """The facts under the thresholds that were given. Errors: UsageError for one that Kafka does not take."""
+    """Return the facts for the given thresholds. Errors: UsageError for a value that Kafka does not accept."""
     if args.min_isr is not None and not 1 <= args.min_isr < 1 << 31:
         raise UsageError(f"--min-isr: {args.min_isr} is not a min.insync.replicas: give a number from 1 to 2147483647", str(args.min_isr))
     health = ctx.health if args.min_isr is None else Health(ctx.image, static_min_isr=args.min_isr, voter_ids=ctx.voter_ids)
@@ -129,7 +129,10 @@ def _facts(ctx: Context, args: SimpleNamespace) -> Facts:
 
 
 def _with_slow(ctx: Context, health: Health, limit_ms: int) -> Health:
-    """Times are compared with that of the newest record: a directory that was copied yesterday is judged as of then."""
+    """Return the health with reassignments that have run longer than `limit_ms`.
+
+    Times are compared with the newest record, so that a directory copied yesterday is judged as of then.
+    """
     from metashell.shell.past import partitions_since
 
     keys = [(topic.id, partition_id) for topic, partition_id in health.partitions_of("reassigning")]
@@ -151,7 +154,7 @@ def _shown(ctx: Context, facts: Facts, verdict: Verdict, limit: int) -> Iterator
 
 
 def _paths(facts: Facts, found: Sequence[Found]) -> dict[str, str]:
-    """Where in the tree the things are, by name."""
+    """Return the paths in the tree of the findings' subjects, by name."""
     paths = {}
     for one in found:
         match one.key:
@@ -163,13 +166,13 @@ def _paths(facts: Facts, found: Sequence[Found]) -> dict[str, str]:
 
 
 def _since(ctx: Context, health: Health, names: dict[str, list[Found]], limit: int) -> dict[str, dict[str, str]]:
-    """Since when what is named is so, by kind and name, as far as it is known."""
+    """Return since when each named state holds, by kind and name, as far as it is known."""
     from metashell.shell.past import NOTHING_KNOWN, SINCE_KINDS, fenced_times, partitions_since
 
     found: dict[str, dict[str, str]] = {}
     if "fenced" in names:
         found["fenced"] = {str(id): words for id, words in fenced_times(ctx).items()}
-    # Partitions change all the time, and of a live quorum all would have to be fetched for each look.
+    # Partitions change all the time, and for a live quorum each call would have to fetch the whole log.
     if ctx.past is not None and not (ctx.feed is not None and ctx.feed.is_live):
         keys = {
             (kind, (topic.id, partition_id)): health.partition_name(topic, partition_id)
@@ -200,14 +203,14 @@ def _lines(ctx: Context, facts: Facts, verdict: Verdict, shown: Sequence[Shown],
 
 
 def _as_of(ctx: Context) -> str:
-    """How old all this is: a copy of a disk that stopped last week looks as healthy as it did then."""
+    """Return the position and age of the image: a copy of a disk that stopped last week still looks healthy."""
     from metashell.shell.past import now_ms, position_text
 
     provenance = ctx.image.provenance
     if provenance.source_kind == BROKERS:
         return "as brokers tell it now"
     age_ms = now_ms() - provenance.timestamp_ms
-    # Only for people: what a program reads or a page shows must not change by itself.
+    # Only people see the age: output for programs and pages must not change by itself.
     ago = f" ({duration_text(age_ms)} ago)" if ctx.display.is_terminal and provenance.timestamp_ms >= 0 and age_ms >= 0 else ""
     certain_to = provenance.certain_to
     certainty = "may not be committed" if certain_to is None else f"committed to {certain_to}"

@@ -81,7 +81,7 @@ def run_help(ctx: Context, args: SimpleNamespace) -> None:
 
 
 def _lines(rows: list[tuple[str, str]], width: int | None) -> Iterator[str]:
-    """A line for each command; on a narrow terminal its summary goes on below itself."""
+    """Yield one line per command. On a narrow terminal its summary wraps below itself."""
     longest = max(len(name) for name, _ in rows) + 2
     if width is None or width >= longest + max(len(summary) for _, summary in rows):
         yield from aligned(rows)

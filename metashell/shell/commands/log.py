@@ -1,4 +1,4 @@
-"""The commands log (records that changed a node or anything below it) and stat (records that made and last changed it)."""
+"""The commands log (records that changed a node or anything below it) and stat (the records that created and last changed it)."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ EXAMPLES
 
 KNOWN: Final = "known"
 _FIRST_REACH: Final = 1 << 12
-"""How many offsets before the end are read first for the last records of everything."""
+"""The number of offsets before the end that are read first for the last records of the whole tree."""
 
 
 def run_log(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the touches of the path."""
+    """Print the changes of the path."""
     refuse_deep(args.path or "")
     path = usual_path(absolute_components(args.path, ctx.cwd)) if args.path else []
     if path and (path[0] != "image" or path[1:2] in (["provenance"], ["faults"])):
@@ -102,20 +102,20 @@ def run_log(ctx: Context, args: SimpleNamespace) -> None:
 
 
 class _Account:
-    """The changes of one path, and what is known of their completeness once they have been read."""
+    """The changes of one path, and how complete they are, which is known once they have been read."""
 
     def __init__(self, ctx: Context, path: Sequence[str]) -> None:
         self._ctx = ctx
         self._path = list(path)
         self._watch = ChangeWatch([path] if len(path) > 1 else [])
         self.found = not path
-        """Whether the path is there, or was."""
+        """Whether the path exists or existed."""
         self.count = 0
         self.start = 0
         self.faults: list[str] = []
 
     def changes(self, past: Past, since: int) -> Iterator[Change]:
-        """Every change from offset `since` on, and before them what was known where the log begins."""
+        """Yield every change from offset `since` on. If the log begins later, yield the state at its beginning first."""
         story = Timeline(past, _target(self._path), since=since, until=self._ctx.at)
         is_first = True
         self.count = 0
@@ -131,7 +131,7 @@ class _Account:
             self.found = story.has_touches or any(True for _ in expand_path(self.root(story.last), self._path))
 
     def last(self, past: Past, since: int, count: int) -> Iterable[Change]:
-        """The last changes. Of everything, as little is replayed as will do."""
+        """Return the last changes. For the whole tree, replay only as much of the log as they need."""
         if _target(self._path).needles is None:
             end = past.end_offset() if self._ctx.at is None else self._ctx.at
             reach = _FIRST_REACH
@@ -143,7 +143,7 @@ class _Account:
         return deque(self.changes(past, since), count)
 
     def _known(self, story: Timeline) -> Iterator[Change]:
-        """The state at the beginning of the log, if that is not offset 0."""
+        """Yield the state at the beginning of the log, unless the log begins at offset 0."""
         self.start = story.start
         if not story.start or len(self._path) < 3:
             return
@@ -159,7 +159,7 @@ class _Account:
         before, after = self.root(touch.before), self.root(touch.after)
         places = [(place, touch.origin) for place in touch.places]
         step = Step(touch.before, touch.after, None)
-        # A ClearElrRecord names all topics, whether it changes anything of them or not.
+        # A ClearElrRecord touches all topics, even those it does not change.
         shows_same = touch.origin.record != "CLEAR_ELR_RECORD"
         for change in self._watch.changes_at(places, step, before, after, self._ctx.redact, all_touched=shows_same):
             self.found = True
@@ -172,7 +172,7 @@ class _Account:
 
 
 def _target(path: Sequence[str]) -> Target:
-    """The target in the log: the part of the path before its first wildcard."""
+    """Return the target in the log: the part of the path before its first wildcard."""
     plain: list[str] = []
     for component in path:
         if compile_component(component) is not None:
@@ -182,7 +182,7 @@ def _target(path: Sequence[str]) -> Target:
 
 
 def _lines(ctx: Context, change: Change, width: int) -> Iterator[str]:
-    """A change in a line, or on a narrow terminal in several; offsets have `width` columns, so that what follows is aligned."""
+    """Yield a change as one line, or as several on a narrow terminal. The offset is padded to `width`, so that lines align."""
     origin = change.origin
     if change.kind == KNOWN:
         words = summary_text(summarize(ctx, change.node))
@@ -195,12 +195,12 @@ def _lines(ctx: Context, change: Change, width: int) -> Iterator[str]:
 
 
 def _time(timestamp_ms: int) -> str:
-    """A time with all its milliseconds, so that lines are aligned."""
+    """Return a time with milliseconds, so that lines align."""
     return moment_text(-1) if timestamp_ms < 0 else time_text(timestamp_ms)
 
 
 def _row(ctx: Context, change: Change) -> dict[str, Any]:
-    """A change in a table for people: what a line of text says."""
+    """Return a change as a row of a table, with the contents of its line of text."""
     origin = change.origin
     is_known = change.kind == KNOWN
     return {

@@ -1,4 +1,4 @@
-"""The command `ls`: list directories."""
+"""The command `ls`: lists directories."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _LACKS = 2
 
 
 def run_ls(ctx: Context, args: SimpleNamespace) -> None:
-    """List the nodes that the paths name."""
+    """List the nodes of the paths."""
     targets = [target for target in args.path if target] or [HERE]
     where = getattr(args, "where", ())
     if ctx.output == "kafka" and (args.long or args.recursive or args.sort or where):
@@ -74,7 +74,7 @@ def run_ls(ctx: Context, args: SimpleNamespace) -> None:
         raise UsageError(f"{option} does not go with -o kafka: Kafka's ls has no such form")
     args.choice = None
     if where:
-        # A start pays for what it imports, and few lists have a condition.
+        # Imported late: few lists have a condition, and an import slows the start.
         from metashell.shell.tree_walk import Choice
 
         args.choice = Choice(ctx, where)
@@ -101,7 +101,7 @@ def _write(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> None:
 
 
 def _write_kafka(ctx: Context, files: Sequence[Match], directories: Sequence[Match], width: int | None) -> None:
-    """Kafka's layout: an empty directory prints nothing, and no blank line precedes the first heading."""
+    """Write Kafka's layout: an empty directory prints nothing, and no blank line precedes the first heading."""
     for line in column_lines([match.name for match in files], width):
         ctx.line(line)
     has_headings = bool(files) or len(directories) > 1
@@ -124,7 +124,7 @@ def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Matc
     separator = "\n" if files else ""
     texts = None
     if args.long and not (args.sort or args.reverse or args.choice):
-        # A start pays for what it imports, and most lists have no partitions.
+        # Imported late: most lists have no partitions, and an import slows the start.
 
         texts = PartitionTexts(ctx, lambda path, leaf: _details(ctx, leaf))
     for match in directories:
@@ -148,7 +148,7 @@ def _write_text(ctx: Context, files: Sequence[Match], directories: Sequence[Matc
 
 
 def _ordered(ctx: Context, args: SimpleNamespace, entries: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """The entries as --sort and --reverse ask for. Errors: UsageError for a field that none of them has."""
+    """Return the entries in the order of --sort and --reverse. Errors: UsageError for a field that no entry has."""
     if args.sort:
         keyed = [(_sort_key(ctx, node, args.sort), (name, node)) for name, node in entries]
         if keyed and not args.recursive and all(key[0] == _LACKS for key, _ in keyed):
@@ -159,7 +159,7 @@ def _ordered(ctx: Context, args: SimpleNamespace, entries: list[tuple[str, Node]
 
 
 def _sort_key(ctx: Context, node: Node, field: str) -> tuple[int, float, str]:
-    """Numbers from the largest down, then text, then what lacks the field."""
+    """Return a sort key: numbers in descending order, then text, then nodes without the field."""
     value = node.type if field == "type" else listed_field(summarize(ctx, node), field)
     if isinstance(value, int | float):
         return (0, -value, "")
@@ -202,7 +202,7 @@ def _details(ctx: Context, node: Node) -> str:
 def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None:
     width = max(map(text_width, names), default=0)
     if ctx.display.width is not None:
-        # One long name must not push the details of all others over the edge.
+        # A single long name must not push all details off the screen.
         width = min(width, ctx.display.width // 3)
     display = ctx.display
     for name, (type, is_directory, details) in zip(names, rows, strict=True):
@@ -214,7 +214,7 @@ def _write_long(ctx: Context, names: Sequence[str], rows: Iterable[Row]) -> None
 
 
 def _write_partitions(ctx: Context, ids: Sequence[int], details: Iterator[str], topic: TopicNode) -> None:
-    """The same for all that a topic holds, where there are neither colours nor a terminal's width."""
+    """Write the lines for all partitions of a topic when there are no colours and no terminal width."""
     width = max(map(len, (*map(str, ids), *topic.fact_values())))
     line = f"{'partition':<{_TYPE_WIDTH}}  %-{width}s  %s"
     for piece in joined(map(mod, repeat(line), zip(ids, details, strict=False)), "\n"):
@@ -240,7 +240,7 @@ def _write_colored(ctx: Context, names: Sequence[str], nodes: Iterable[Node]) ->
 
 
 def colored_name(ctx: Context, name: str, is_directory: bool) -> str:
-    """A name as a listing shows it: safe for a terminal, directories in blue."""
+    """Return a name for a listing: safe for a terminal, and blue for a directory."""
     return ctx.display.paint(DIRECTORY, name) if is_directory else ctx.display.shown(name)
 
 
@@ -262,7 +262,7 @@ def _objects(ctx: Context, targets: Sequence[str], args: SimpleNamespace) -> Ite
             if args.sort or args.reverse:
                 children = (child for _, child in _ordered(ctx, args, [(child.name, child) for child in children]))
             for child in children:
-                # A recursive listing of the root shows only what it enters.
+                # A recursive listing of the root shows only the directories it enters.
                 if not (args.recursive and child.is_view and path == ROOT):
                     yield _entry(ctx, child_path(path, child.name), child, args)
 

@@ -1,4 +1,4 @@
-"""The command `status`: show what was read, how far it is committed, and what is wrong."""
+"""The command `status`: shows what was read, how far it is committed, and what is wrong."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ EXAMPLES
 _FAULTS_SHOWN = 5
 _FOUND_SHOWN = 3
 _TOLD = frozenset({"throttles", "voters"})
-"""Subjects whose findings are printed in full though they are only unusual."""
+"""Checks whose findings are printed in full although they are only unusual."""
 
 
 def run_status(ctx: Context, args: SimpleNamespace) -> None:
     """Print the state of the image as a whole."""
     status = describe_status(ctx)
     if ctx.output == "table":
-        # As one row it would be wider than any screen.
+        # A table with this single row would be wider than any screen.
         write_rows(ctx.display, "table", ("name", "value"), _named_values(status))
         return
     write_answer(ctx, [status], aligned([*_health_lines(ctx), *_lines(ctx, status)]), single=True)
 
 
 def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
-    """The findings of `health` in a line, and the first of each bad cause: nothing else in `status` says whether anything is wrong."""
+    """Yield the findings of `health` as one line, then the first of each bad cause. No other line of `status` shows faults."""
     facts = ctx.facts()
     verdict = judge(facts)
     is_bad = bool(verdict.bad or facts.holes)
@@ -90,11 +90,11 @@ def _health_lines(ctx: Context) -> Iterator[tuple[str, str]]:
 
 
 def describe_status(ctx: Context) -> dict[str, Any]:
-    """The status as one JSON object."""
+    """Return the status as one JSON object."""
     image, provenance = ctx.image, ctx.image.provenance
     faults = image.faults
     newer = newer_parts(image)
-    # What quorum-state says is of now, not of an earlier moment.
+    # quorum-state holds the present election, not that of an earlier moment.
     noted = cache(ctx.noted_election if ctx.at is None else _nobody)
     leader, leader_source = leader_of(image, noted)
     voters, voters_source = voters_of(image, noted)
@@ -151,7 +151,7 @@ def _counts(ctx: Context) -> dict[str, int]:
 
 
 def _named_values(status: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """A row for each field, and for each of the counts."""
+    """Yield one row per field, and one per count."""
     for name, value in status.items():
         if name not in ("path", "type"):
             yield from value.items() if name == "counts" else [(name, value)]
@@ -162,7 +162,7 @@ def _lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
     display = ctx.display
 
     def some(role: str, count: int, words: str) -> str:
-        """A count, in a colour if there are any."""
+        """Return a count, coloured if it is not zero."""
         return display.paint(role if count else "", f"{count} {words}".rstrip())
 
     lines = [
@@ -219,7 +219,7 @@ def _source_words(source: str | None) -> str:
 
 
 def _live_lines(ctx: Context, status: dict[str, Any]) -> list[tuple[str, str]]:
-    """Lines that only a live source can give."""
+    """Return the lines that only a live source has."""
     if "lag" not in status:
         return []
     lag = "lag unknown" if status["lag"] is None else f"lag {status['lag']}"

@@ -1,4 +1,4 @@
-"""The commands watch and follow, which print changes until Ctrl-C, and `watch health`, which prints findings that begin and end."""
+"""The commands watch and follow, which print changes until Ctrl-C, and `watch health`, which prints findings as they begin and end."""
 
 from __future__ import annotations
 
@@ -95,19 +95,19 @@ FOLLOW_COMMAND = make_command(run_follow, FOLLOW_HELP, is_live=True)
 
 POLL_S = 0.5
 FORMS = ("text", "json", "jsonl")
-"""A table would have to wait for its rows."""
+"""Forms of the output. A table is not among them, since it would have to wait for all rows."""
 
 
 def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
-    """Print what changes below the patterns until Ctrl-C; without patterns all changes. The context ends at the last printed image."""
+    """Print the changes below the patterns until Ctrl-C; without patterns, all changes. The context ends at the last printed image."""
     feed = _feed(ctx)
     if feed is None:
         return
     for pattern in patterns:
-        # The path may be created later, or it may be misspelt, and the user would wait for ever.
+        # The path may be created later, but if it is misspelt, the user would wait forever.
         if next(expand_path(ctx.root, pattern), None) is None:
             ctx.complain(f"{ctx.command}: /{'/'.join(pattern)}: does not exist yet, waiting", 0)
-    end_progress()  # to wait is not to work
+    end_progress()  # waiting is not progress
     watch = ChangeWatch(patterns)
 
     def show(step: Step) -> None:
@@ -125,7 +125,7 @@ def print_changes(ctx: Context, patterns: Sequence[Sequence[str]]) -> None:
 
 
 def print_health(ctx: Context) -> None:
-    """Print what is wrong, and then what begins and ceases to be, until Ctrl-C."""
+    """Print the findings, then each one that begins or ends, until Ctrl-C."""
     feed = _feed(ctx)
     if feed is None:
         return
@@ -150,14 +150,14 @@ def print_health(ctx: Context) -> None:
 
 
 def _say_newer(ctx: Context, step: Step) -> None:
-    """Report what is newer than known since the last image: no change shows it."""
+    """Report unknown newer records since the last image, since no change shows them."""
     parts = newer_parts(step.after)
     if parts and parts != newer_parts(step.before):
         ctx.complain(f"{ctx.command}: {newer_line(parts)}", STATUS_FAILED if any(part.missing for part in parts) else 0)
 
 
 def _feed(ctx: Context) -> Feed | None:
-    """The feed of changes; None where nothing changes, which is reported. Errors: UsageError for a form that changes do not have."""
+    """Return the feed of changes. If the source has none, report it and return None. Errors: UsageError for a form that changes lack."""
     if ctx.feed is None:
         ctx.fail(ctx.source_label, "this source does not change; open the directory of a running node, or a quorum with -C")
         return None
@@ -180,14 +180,14 @@ def _print_steps(ctx: Context, feed: Feed, writer: JsonWriter | None, show: Call
             ctx.out.flush()
     except KeyboardInterrupt:
         if ctx.display.is_terminal:
-            ctx.out.write("\n")  # after the ^C that the terminal shows
+            ctx.out.write("\n")  # the terminal shows ^C, so begin a new line
     finally:
         if writer is not None:
             writer.close()
 
 
 def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:
-    """The steps from the image that the context shows; batches of an open transaction wait for its end."""
+    """Yield the steps from the context's image on. Batches of an open transaction wait for its end."""
     held: Step | None = None
     subscription = feed.subscribe()
     trouble = ""
@@ -210,7 +210,7 @@ def _steps(ctx: Context, feed: Feed) -> Iterator[Step]:
 
 
 def _report_trouble(ctx: Context, feed: Feed, reported: str) -> str:
-    """Report on stderr when the source stops being updated, and when it recovers; each once."""
+    """Report on stderr when the source stops being updated, and when it recovers; each only once."""
     now = feed.view().trouble
     if bool(now) != bool(reported):
         ctx.complain(f"{ctx.command}: {ctx.source_label}: {now or 'is updated again'}", 0)
@@ -222,7 +222,7 @@ Counts = dict[str, int]
 
 
 class HealthChange(NamedTuple):
-    """How many there were of a kind, and are since some image."""
+    """The number of findings of a kind before and after an image."""
 
     check: Check
     before: int
@@ -231,7 +231,7 @@ class HealthChange(NamedTuple):
 
 
 class HealthWatch:
-    """The changes of health from image to image; what no metadata differs in is not judged again."""
+    """The changes of health between images. An image with the same metadata is not judged again."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -239,7 +239,7 @@ class HealthWatch:
         self._counts: Counts = {}
 
     def changes(self, image: MetadataImage) -> list[HealthChange]:
-        """The changes since the last call; at the first call all findings."""
+        """Return the changes since the last call; at the first call, all findings."""
         known = self._image
         if known is not None and image.has_same_metadata(known) and (image.faults, image.unread) == (known.faults, known.unread):
             return []
@@ -255,13 +255,13 @@ class HealthWatch:
 
 
 def first_line(ctx: Context, image: MetadataImage) -> str:
-    """The line for a sound cluster when the watch begins, so that the user sees that it has begun."""
+    """Return the first line for a cluster without findings, so that the user sees that the watch has begun."""
     facts = Facts(health=Health(image, voter_ids=ctx.voter_ids))
     return f"{summary_line(judge(facts), what=cluster_size(facts))}, as of {position_text(image)}"
 
 
 def health_line(ctx: Context, change: HealthChange) -> str:
-    """One change as text."""
+    """Return one change as text."""
     position, display, check = change.image.provenance, ctx.display, change.check
     counts = f"{change.before} -> {change.after}"
     role = check.severity if change.after else "good"
@@ -271,7 +271,7 @@ def health_line(ctx: Context, change: HealthChange) -> str:
 
 
 def health_object(change: HealthChange) -> dict[str, object]:
-    """One change as a JSON object."""
+    """Return one change as a JSON object."""
     position = change.image.provenance
     return {
         "path": "/",

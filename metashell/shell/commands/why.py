@@ -1,4 +1,4 @@
-"""The command `why`: what led to the state of a partition, topic, broker, controller or voter."""
+"""The command `why`: shows what led to the state of a partition, topic, broker, controller or voter."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ EXAMPLES
 
 _LAST: Final = 20
 _TOLD: Final = (FENCED, SHUTDOWN, UNREGISTERED, REGISTERED, UNFENCED)
-"""Events of a broker that say what has become of it since."""
+"""Events that set the state of a broker."""
 _PARTITION_KEYS: Final = ("min.insync.replicas", "unclean.leader.election.enable")
-"""Settings of a topic that decide what becomes of a partition."""
+"""Settings of a topic that affect its partitions."""
 _NODES: Final = {"broker": "brokers", "controller": "controllers", "voter": "controllers"}
 
 
 def run_why(ctx: Context, args: SimpleNamespace) -> None:
-    """Print the changes, and the state that they led to."""
+    """Print the changes and the state they led to."""
     subject = _Subject(ctx, args.path)
     story = _Explanation(ctx, subject)
     events = story.last(_LAST if args.number is None else args.number)
@@ -97,14 +97,14 @@ def run_why(ctx: Context, args: SimpleNamespace) -> None:
 
 
 class _CausedChange(NamedTuple):
-    """A change, and the path that it is about."""
+    """A change and its path."""
 
     event: Event
     path: str
 
 
 class _Subject:
-    """The subject of the question: its path, the places that its changes touch, and what to look for in the log."""
+    """The subject of the question: its path, the places of its changes, and the target to look for in the log."""
 
     def __init__(self, ctx: Context, words: Sequence[str]) -> None:
         self.voter: int | None = None
@@ -146,7 +146,7 @@ class _Subject:
         return ["image", "topics", "byName", name_escape(subject[1]), *path[4:5]] if subject is not None else path
 
     def wants(self, place: Place, image: MetadataImage, before: MetadataImage) -> bool:
-        """Whether a place that changed is one of those that are asked about."""
+        """Return whether a changed place belongs to the subject."""
         match place:
             case ("topic", _) | ("partition", _, _) if self.topic is not None:
                 (path, *_) = paths_of(place, image, before)
@@ -164,7 +164,7 @@ class _Subject:
 
 
 class _Explanation:
-    """The changes of a subject as they are read, and what is known at the end."""
+    """The changes of a subject as they are read, and its state at the end."""
 
     def __init__(self, ctx: Context, subject: _Subject) -> None:
         self._ctx = ctx
@@ -176,14 +176,14 @@ class _Explanation:
         self.faults: list[str] = []
 
     def last(self, count: int) -> list[_CausedChange]:
-        """The last changes; the whole log is read for them."""
+        """Read the whole log and return the last changes."""
         kept = deque(self._events(), count)
         self.faults = self._story.faults
         return list(kept)
 
     @property
     def is_known(self) -> bool:
-        """Whether the subject is there, or was."""
+        """Return whether the subject exists or existed."""
         return self._was_there or bool(self._state())
 
     def _events(self) -> Iterator[_CausedChange]:
@@ -191,13 +191,13 @@ class _Explanation:
             images = touch.after, touch.before
             if self._subject.wants(event.place, *images):
                 self.count += 1
-                # That its topic was created says nothing of a partition.
+                # The creation of its topic does not show that a partition existed.
                 self._was_there |= self._subject.number is None or event.place[0] == "partition"
                 place = event.place[:1] if event.place[0] in ("voters", "leader") else event.place
                 yield _CausedChange(event, "/" + "/".join(paths_of(place, *images)[0]))
 
     def _touches(self) -> Iterator[Touch]:
-        """The touches, with a note of how each broker has been since."""
+        """Yield the touches, and remember the last event of each broker."""
         end = self._ctx.image.provenance.end_offset if self._ctx.feed is not None else None
         for touch in self._story:
             if end is not None and touch.origin.offset >= end:
@@ -210,7 +210,7 @@ class _Explanation:
     # ---- as text
 
     def lines(self, told: Sequence[_CausedChange]) -> Iterator[str]:
-        """A line for each change and one for its cause, and the state."""
+        """Yield each change as a line with a line for its cause, then the state."""
         ctx = self._ctx
         if self._story.start:
             yield f"before offset {self._story.start} only the state is known"
@@ -226,11 +226,11 @@ class _Explanation:
         yield from (f"now: {line}" if not number else f"     {line}" for number, line in enumerate(self._state()))
 
     def _name(self, event: Event) -> str:
-        """The partition's number where the answer is about a whole topic."""
+        """Return the partition's number if the answer is about a whole topic."""
         return f"{event.place[2]}: " if event.place[0] == "partition" and self._subject.number is None else ""
 
     def _state(self) -> list[str]:
-        """The present state: a line for the thing itself, and for a partition one for each replica."""
+        """Return the present state: a line for the subject, and for a partition one per replica."""
         image, subject = newest_image(self._ctx) if self._ctx.at is None else self._ctx.image, self._subject
         if subject.topic is not None:
             return self._topic_state(image)
@@ -286,7 +286,7 @@ class _Explanation:
     # ---- as objects
 
     def event_object(self, told: _CausedChange) -> dict[str, Any]:
-        """A change as JSON."""
+        """Return a change as a JSON object."""
         event = told.event
         return {
             "path": told.path,
@@ -302,7 +302,7 @@ class _Explanation:
         }
 
     def state_objects(self) -> Iterator[dict[str, Any]]:
-        """The state as JSON."""
+        """Yield the state as JSON objects."""
         path = self._subject.path
         kind = {"topics": "topic" if self._subject.number is None else "partition", "cluster": path[2][:-1] if len(path) > 2 else ""}
         yield {
@@ -323,7 +323,7 @@ def _membership(partition: PartitionRegistration, id: int) -> str:
 
 
 def _way_out(image: MetadataImage, partition: PartitionRegistration) -> str:
-    """Who can lead without loss, and who else is there."""
+    """Return which replicas can lead without loss, and which others exist."""
     safe = sorted({*partition.isr, *partition.elr})
     alive = [id for id in partition.replicas if id in image.cluster.brokers and not image.cluster.brokers[id].fenced]
     if safe:

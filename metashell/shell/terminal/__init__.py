@@ -1,5 +1,5 @@
-"""What a person types at: the prompts of the shell and of SQL, their keys, menus and history file.
+"""The prompts of the shell and of SQL on a terminal: their keys, menus and history file.
 
-Only here prompt_toolkit is imported, and nothing here is imported but for a prompt, except `history`, which knows the files. What a line
-means is decided elsewhere: `completing` says how it could go on, and the commands what it does.
+Only this package imports prompt_toolkit, and it is imported only for a prompt. Other modules decide the meaning of a line: `completion` how
+it can continue, and the commands what it does.
 """

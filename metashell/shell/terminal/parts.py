@@ -1,15 +1,14 @@
-"""What the prompts of the shell and of SQL share: keys, history, suggestions, Tab, and the line at the bottom.
+"""Parts that the prompts of the shell and of SQL share: keys, history, suggestions, Tab, and the status line at the bottom.
 
 Imported only for a prompt, since prompt_toolkit takes 80 ms.
 
-- Ctrl-R opens a menu of earlier lines: typing narrows it, Enter takes one onto the line without running it, Escape or Ctrl-G restores the
-  line as it was.
+- Ctrl-R opens a menu of earlier lines. Typing narrows it, Enter takes a line without running it, Escape or Ctrl-G restores the line.
 - While a line is typed, the newest earlier line that begins with it is shown dimmed; the right arrow or Ctrl-E takes it.
 - Keys are those of emacs, or of vi if the settings say so. Ctrl-Z suspends.
 - Tab completes at once. prompt_toolkit's own Tab does nothing while the menu for the last keys is still being made, so a quick Tab after
-  `ls /image/to` would leave the line unchanged; and in a menu with one entry the second press undoes the first.
-- The line at the bottom shows the source, how far it is committed, its faults and its lag. It is drawn with every key, so it is
-  made from what is known already: it reads no file, judges no partition and waits for nothing.
+  `ls /image/to` would leave the line unchanged. In a menu with one entry the second press would undo the first.
+- The status line shows the source, how far it is committed, its faults and its lag. It is drawn at every key, so it uses only what is
+  already known: it reads no file, judges no partition and waits for nothing.
 - Typed lines are kept between runs in a file that only its owner can read."""
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ if TYPE_CHECKING:
 
 _LINES_SHOWN = 200
 SEARCHING = "(history) "
-"""The text before the prompt while earlier lines are searched."""
+"""The text before the prompt during a search of earlier lines."""
 
 
 class HistorySearch(Completer):
-    """A completer that offers earlier lines while they are searched, and else what another one offers.
+    """A completer that offers earlier lines during a search, and otherwise the candidates of another completer.
 
-    Shape: `lines` gives the earlier lines, oldest first; `newest` keeps them the other way round for the length of a search.
+    Shape: `lines` returns the earlier lines, oldest first; they are kept newest first during a search.
     """
 
     def __init__(self, usual: Completer, lines: Callable[[], Sequence[str]]) -> None:
@@ -75,7 +74,7 @@ class HistorySearch(Completer):
             yield Completion(line, start_position=-len(document.text_before_cursor), display=terminal_line(line))
 
     def begin(self, buffer: Buffer) -> None:
-        """Offer all earlier lines that fit what stands on the line, the newest first."""
+        """Start a search: offer all earlier lines that match the typed text, newest first."""
         self._newest = list(dict.fromkeys(reversed(self._lines())))
         self._typed_before = buffer.text
         self.is_on = True
@@ -83,18 +82,18 @@ class HistorySearch(Completer):
         buffer.start_completion(select_first=False)
 
     def take(self, buffer: Buffer) -> None:
-        """End the search with the chosen line, or the first where none is chosen; what fits nothing stays as typed."""
+        """End the search with the chosen line, else with the first match; without a match the text stays as typed."""
         self.is_on = False
         state = buffer.complete_state
         if state is None or state.complete_index is None:
-            # The menu may still be in the making for the last key.
+            # The menu for the last key may not be complete yet.
             found = matching(buffer.text, self._newest, 1)
             buffer.text = found[0] if found else buffer.text
         buffer.complete_state = None
         buffer.cursor_position = len(buffer.text)
 
     def leave(self, buffer: Buffer) -> None:
-        """End the search with what stood on the line before it."""
+        """End the search and restore the line from before it."""
         self.is_on = False
         buffer.complete_state = None
         buffer.text = self._typed_before
@@ -102,7 +101,7 @@ class HistorySearch(Completer):
 
 
 def search_bindings(search: HistorySearch) -> KeyBindings:
-    """Ctrl-R and the keys that are different during a search."""
+    """Return the bindings of Ctrl-R and of the keys that differ during a search."""
     bindings = KeyBindings()
     is_on = Condition(lambda: search.is_on)
 
@@ -127,7 +126,7 @@ def search_bindings(search: HistorySearch) -> KeyBindings:
 
 
 class Suggestions(AutoSuggest):
-    """The rest of the newest earlier line that begins with what is typed; `is_safe` says of a line whether it may be offered."""
+    """The rest of the newest earlier line that begins with the typed text; `is_safe` returns whether a line may be offered."""
 
     def __init__(self, lines: Callable[[], Sequence[str]], is_safe: Callable[[str], bool] = lambda line: True) -> None:
         self._lines = lines
@@ -153,7 +152,7 @@ def session_keys(
     more: KeyBindingsBase | None = None,
     is_safe: Callable[[str], bool] = lambda line: True,
 ) -> tuple[HistorySearch, dict[str, Any]]:
-    """The search, and what a `PromptSession` takes for keys, completion and suggestions."""
+    """Return the search, and the arguments of `PromptSession` for keys, completion and suggestions."""
     search = HistorySearch(usual, lines)
     own = [tab_bindings(search, candidates_max, expand), *([] if more is None else [more]), search_bindings(search)]
     return search, {
@@ -167,7 +166,7 @@ def session_keys(
 
 
 def key_mode() -> str:
-    """`vi insert` and the like; empty with the keys of emacs, which have no modes."""
+    """Return the mode of vi's keys, such as `vi insert`; empty for those of emacs, which have no modes."""
     app = get_app()
     if app.editing_mode != EditingMode.VI:
         return ""
@@ -175,10 +174,10 @@ def key_mode() -> str:
 
 
 def tab_bindings(completer: Completer, candidates_max: int, expand: Callable[[str], Completion | None] | None = None) -> KeyBindings:
-    """Bindings of Tab: insert the only candidate, or the common prefix of all, else step through the menu.
+    """Return the bindings of Tab: insert the only candidate or the common prefix of all, else step through the menu.
 
-    Shape: candidates that begin with what is typed go before those that do not. With `candidates_max` or more of them not all are known,
-    so no common prefix is inserted. `expand` gives what a pattern before the cursor stands for, which takes its place.
+    Shape: candidates that begin with the typed text precede the others. If there are `candidates_max` or more, some may be unknown, so
+    no common prefix is inserted. `expand` returns the text that replaces a pattern before the cursor.
     """
     bindings = KeyBindings()
 
@@ -199,7 +198,7 @@ def tab_bindings(completer: Completer, candidates_max: int, expand: Callable[[st
 
 
 def _insert(buffer: Buffer, completer: Completer, candidates_max: int) -> bool:
-    """Insert what is certain; False if there was nothing."""
+    """Insert the text that all candidates share, and return whether there was any."""
     document = buffer.document
     found = list(completer.get_completions(document, CompleteEvent(completion_requested=True)))
     candidates = [each for each in found if _goes_on(each, document)] or found
@@ -215,7 +214,7 @@ def _insert(buffer: Buffer, completer: Completer, candidates_max: int) -> bool:
 
 
 def _goes_on(candidate: Completion, document: Document) -> bool:
-    """Whether a candidate begins with what is typed, and goes on."""
+    """Return whether a candidate begins with the typed text."""
     return document.text_before_cursor.endswith(candidate.text[: -candidate.start_position])
 
 
@@ -239,9 +238,9 @@ _CUT = "…"
 
 
 def toolbar_parts(label: str, image: MetadataImage, view: View | None, at: int | None, width: int, mode: str = "") -> list[Part]:
-    """The pieces of the line, which fit in `width` columns; `view` is that of a live source, and `mode` a word about the keys.
+    """Return the pieces of the status line, which fit in `width` columns; `view` is that of a live source, `mode` that of the keys.
 
-    What is least missed goes first where there is not room for all: the mode, the end of the label, then the whole label.
+    If there is not enough room, these go first: the mode, the beginning of the label, then the whole label.
     """
     parts = [*certainty_parts(image, at), *lag_parts(view)]
     parts = [(DIM, f"offset {image.provenance.offset}"), *parts]
@@ -251,7 +250,7 @@ def toolbar_parts(label: str, image: MetadataImage, view: View | None, at: int |
 
 
 def labelled(label: str, parts: list[Part], width: int) -> list[Part]:
-    """The pieces behind a label, of which the end is shown where there is not room for all, and nothing where there is hardly any."""
+    """Return the pieces after a label. If there is not enough room, only the end of the label is shown, or none of it."""
     room = width - _width(parts) - len(GAP)
     shown = terminal_line(label)
     if text_width(shown) > room:
@@ -260,7 +259,7 @@ def labelled(label: str, parts: list[Part], width: int) -> list[Part]:
 
 
 def certainty_parts(image: MetadataImage, at: int | None) -> list[Part]:
-    """Whether an earlier state is shown, how far it is committed, how many faults it has, and whether a newer release wrote it."""
+    """Return pieces about an earlier moment, how far the image is committed, its faults, and whether a newer release wrote it."""
     provenance = image.provenance
     parts = []
     if at is not None:
@@ -279,7 +278,7 @@ def certainty_parts(image: MetadataImage, at: int | None) -> list[Part]:
 
 
 def lag_parts(view: View | None) -> list[Part]:
-    """How far a live source is behind, or why it is not updated."""
+    """Return how far a live source is behind, or why it is not updated."""
     if view is None:
         return []
     if view.trouble:
@@ -288,7 +287,7 @@ def lag_parts(view: View | None) -> list[Part]:
 
 
 def _fitting(parts: list[Part], width: int) -> list[Part]:
-    """The pieces, the last ones cut where they do not fit."""
+    """Return the pieces that fit, with the last one cut."""
     found: list[Part] = []
     for role, text in parts:
         room = width - _width(found) - (len(GAP) if found else 0)
@@ -304,22 +303,22 @@ def _width(parts: list[Part]) -> int:
 
 COLUMNS_MIN: Final = 40
 ROWS_MIN: Final = 8
-"""A smaller terminal has no room for the line: there the prompt says all."""
+"""The fewest rows of a terminal with room for the status line; in a smaller one the prompt shows all."""
 STYLE: Final = Style([("bottom-toolbar", "noreverse"), ("auto-suggestion", "fg:ansibrightblack")])
 
 
 def has_room(columns: int, rows: int, display: Display) -> bool:
-    """Whether the line leaves enough of the terminal, and the terminal can draw one."""
+    """Return whether the terminal has room for the status line and can draw one."""
     return display.is_terminal and columns >= COLUMNS_MIN and rows >= ROWS_MIN and os.environ.get("TERM") != "dumb"
 
 
 def bar_text(display: Display, parts: Iterable[Part], gap: str = GAP) -> str:
-    """The pieces as one line, with their colours."""
+    """Return the pieces as one line, with their colours."""
     return gap.join(display.paint(role, terminal_line(text)) for role, text in parts)
 
 
 class LineHistory(History):
-    """The lines of a history file, and those typed since. Only `keep` adds one: what was typed may be several lines, or `!!`."""
+    """The lines of a history file and those typed since. Only `keep` adds a line, since the typed text may be several lines, or `!!`."""
 
     def __init__(self, path: Path, lines: Sequence[str], aliases: Mapping[str, str]) -> None:
         super().__init__()
@@ -328,17 +327,17 @@ class LineHistory(History):
         self._aliases = aliases
 
     def load_history_strings(self) -> Iterable[str]:
-        """The lines, newest first, as prompt_toolkit wants them."""
+        """Return the lines, newest first, as prompt_toolkit expects."""
         return reversed(self._lines)
 
     def append_string(self, string: str) -> None:
-        """Ignore an accepted line: `keep` decides what is kept, and in which form."""
+        """Ignore an accepted line: `keep` decides which lines are kept, and in which form."""
 
     def store_string(self, string: str) -> None:
         append_history(self._path, string)
 
     def keep(self, line: str) -> None:
-        """Add a line, unless it is one that is not remembered."""
+        """Add a line, unless `remember_line` refuses it."""
         kept = self._lines[-1:]
         before = len(kept)
         remember_line(kept, line, self._aliases)
@@ -348,7 +347,7 @@ class LineHistory(History):
 
 
 class TextHistory(History):
-    """Texts that may have several lines, in a file with one on each line: there a line break is `\\n`, and a backslash is doubled."""
+    """Texts of one or more lines, in a file with one text per line: a line break is written as `\\n`, and a backslash is doubled."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -375,12 +374,12 @@ _LINES_KEPT = 10_000
 
 
 def history_path(environ: Mapping[str, str]) -> Path:
-    """The history file."""
+    """Return the path of the history file."""
     return state_folder(environ) / "history"
 
 
 def load_history(path: Path) -> list[str]:
-    """The lines of the history file, oldest first; none if it cannot be read."""
+    """Return the lines of the history file, oldest first; none if it cannot be read."""
     with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES_KEPT:]
     return []

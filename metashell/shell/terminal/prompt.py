@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 _LABEL_MAX = 32
 _MENU_LINES = 4
-"""Lines kept free below the prompt for the menu of completions, which uses more if there are more."""
+"""Lines kept free below the prompt for the menu of completions, which may use more."""
 _REFRESH_S = 1.0
 _QUIET_S = 0.3
-"""How long the names of topics wait to be sorted: the first keys come first."""
+"""The delay before topic names are sorted, which keeps the first keys quick."""
 
 
 def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Ask for lines and run them until `exit` or Ctrl-D; the status is 0, even if commands failed.
+    """Read lines and run them until `exit` or Ctrl-D; return 0 even if commands failed, except in Kafka's shell.
 
     Shape: Ctrl-C drops the line, or stops the running command. Lines are kept in the history file; in Kafka's shell only for the
     session.
@@ -86,7 +86,7 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
             is_running = True
             _run(ctx, text, prompt.keep)
         except KeyboardInterrupt:
-            # While a command runs, the terminal shows ^C by itself.
+            # While a command runs, the terminal itself shows ^C.
             ctx.out.write("\n" if is_running and ctx.display.is_terminal else "^C\n")
         except EOFError:
             break
@@ -95,7 +95,7 @@ def run_prompt(ctx: Context, *, input: Input | None = None, output: Output | Non
 
 
 def greeting(ctx: Context) -> list[str]:
-    """The text before the first prompt: how to go on, and which offsets the prompt's `committed to` warns about."""
+    """Return the lines before the first prompt: the main keys, and which offsets the prompt's `committed to` warns about."""
     provenance = ctx.image.provenance
     words = "help lists the commands, Tab completes, Ctrl-R searches back, Ctrl-D leaves"
     if provenance.certain_to is None:
@@ -106,7 +106,7 @@ def greeting(ctx: Context) -> list[str]:
 
 
 def sort_names(ctx: Context) -> None:
-    """Sort the names of all topics, which are then kept with the text that is searched: the first key press would wait for it."""
+    """Sort the names of all topics and make the text for searching them, both of which are kept: the first key would wait for it."""
     for match in ctx.matches("/image/topics/*"):
         if isinstance(match.node, Directory):
             text_of(match.node.child_names())
@@ -125,7 +125,7 @@ def _run(ctx: Context, text: str, keep: Callable[[str], None]) -> None:
 
 
 class _Prompt:
-    """The session of prompt_toolkit, and what is drawn around the line."""
+    """The session of prompt_toolkit, and the text around the line."""
 
     def __init__(self, ctx: Context, input: Input | None, output: Output | None, environ: Mapping[str, str]) -> None:
         self._ctx = ctx
@@ -161,17 +161,17 @@ class _Prompt:
         )
 
     def ask(self) -> str:
-        """The next line. Errors: KeyboardInterrupt; EOFError."""
+        """Return the next line. Errors: KeyboardInterrupt; EOFError."""
         if self._search is not None:
             self._search.is_on = False
-        # The handler of prompt_toolkit would ask for ENTER with a prompt of its own, and wait for ever if nobody types.
+        # prompt_toolkit's exception handler would ask for ENTER with its own prompt, and wait forever if nobody types.
         return self.session.prompt(set_exception_handler=False, handle_sigint=False)
 
     def _message(self) -> ANSI:
         ctx = self._ctx
         app = get_app()
         if not app.current_buffer.text:
-            # Not below what is half typed: the tree would change under its menu.
+            # Do not refresh during typing: the tree would change under its menu.
             ctx.refresh()
         size = app.output.get_size()
         has_bar = not ctx.speaks_kafka and ctx.settings.toolbar and has_room(size.columns, size.rows, ctx.display)
@@ -192,10 +192,10 @@ class _Prompt:
 
 
 def prompt_text(ctx: Context, *, has_bar: bool = False, width: int | None = None) -> str:
-    """The text before a line: `DIR /image> `, and `(at 300)` and `changes on` where that is so.
+    """Return the text before a line: `DIR /image> `, with `(at 300)` and `changes on` if they apply.
 
-    Shape: without a line at the bottom it says that too: `DIR@312 (committed to 251) 2 faults /image> `, for a quorum `b1:9093@312 lag 0`.
-    The number is the last offset of the image. Where that takes more than half of the `width`, the line begins below it.
+    Shape: without a status line it shows that too: `DIR@312 (committed to 251) 2 faults /image> `, or for a quorum `b1:9093@312 lag 0`.
+    The number is the last offset of the image. If this takes more than half of the `width`, the line begins below it.
     """
     if ctx.speaks_kafka:
         return KAFKA_PROMPT
@@ -221,7 +221,7 @@ def prompt_text(ctx: Context, *, has_bar: bool = False, width: int | None = None
 
 
 def _lines(display: Display, parts: Iterable[Part], width: int) -> list[str]:
-    """The pieces on lines of some width: prompt_toolkit would cut what is longer."""
+    """Return the pieces on lines of a width: prompt_toolkit would cut longer ones."""
     lines: list[list[Part]] = [[]]
     for role, text in parts:
         shown = text if text_width(text) < width else f"{text[: width - 2]}…"
@@ -232,7 +232,7 @@ def _lines(display: Display, parts: Iterable[Part], width: int) -> list[str]:
 
 
 def is_safe_to_suggest(line: str, aliases: Mapping[str, str]) -> bool:
-    """Whether an earlier line may be offered before it is typed: none that changes the cluster without asking."""
+    """Return whether an earlier line may be offered while typing: not one that changes the cluster without asking."""
     try:
         steps = parse_line(line).steps
     except LineError:

@@ -1,7 +1,6 @@
-"""The prompt of `metashell sql`: when a statement is complete, and its completion.
+"""The prompt of `metashell sql`: whether a statement is complete, and completion.
 
-Imported only for a prompt: prompt_toolkit takes 80 ms.
-"""
+Imported only for a prompt: prompt_toolkit takes 80 ms."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ _CANDIDATES_MAX = 1000
 
 
 class Tables(Protocol):
-    """Whom questions go to, as far as the prompt needs it."""
+    """The part of a SQL session that the prompt needs."""
 
     def columns(self) -> dict[str, list[str]]: ...
     def functions(self) -> list[str]: ...
@@ -69,12 +68,11 @@ def run_sql_prompt(
     output: Output | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> None:
-    """Ask for questions and have them answered until Ctrl-D; Ctrl-C drops what is typed, or stops an answer.
+    """Read and answer queries until Ctrl-D; Ctrl-C drops the typed text, or stops an answer.
 
-    Shape: Enter ends a question that is whole, and begins a new line of any other. What was typed is kept in a history file.
-    `answer` gets a question and the form of its answer, first `form`, then what .mode says. `label` says
-    what is asked, for the line at the bottom. `meanings` says what tables and TABLE.COLUMN mean, `about` writes all that there is to
-    say of one.
+    Shape: Enter ends a complete query, and otherwise begins a new line. Queries are kept in a history file. `answer` gets a query and
+    the form of its answer: first `form`, then the one that .mode sets. `label` names the source in the status line. `meanings` are those
+    of tables and TABLE.COLUMN; `about` writes all that is known of one.
     """
     names = Vocabulary(tables.columns(), state_tables, tables.functions(), meanings)
     out = display.out
@@ -109,7 +107,7 @@ def run_sql_prompt(
 
 
 def _command_answer(line: str, names: Vocabulary) -> str:
-    """The answer to a command of the prompt itself."""
+    """Return the answer to a command of the prompt itself."""
     if line == ".tables":
         rows = [
             [name, "state" if name in names.state_tables else "events", names.meanings.get(name, f"{len(names.columns[name])} columns")]
@@ -123,7 +121,7 @@ def _command_answer(line: str, names: Vocabulary) -> str:
 
 
 class _Prompt:
-    """The session of prompt_toolkit, and what is drawn around the question."""
+    """The session of prompt_toolkit, and the text around the query."""
 
     def __init__(
         self,
@@ -156,7 +154,7 @@ class _Prompt:
         )
 
     def ask(self) -> str:
-        """The next question. Errors: KeyboardInterrupt; EOFError."""
+        """Return the next query. Errors: KeyboardInterrupt; EOFError."""
         self._search.is_on = False
         return self.session.prompt(set_exception_handler=False, handle_sigint=False)
 
@@ -188,7 +186,7 @@ def _enter_bindings() -> KeyBindings:
 
 
 class _SqlCompleter(Completer):
-    """Completion of questions, for prompt_toolkit."""
+    """Completion of queries, for prompt_toolkit."""
 
     def __init__(self, names: Vocabulary) -> None:
         self._names = names
@@ -216,7 +214,7 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(("timing", "\\timing"), ".timer"),
     "\\x": ".mode line",
 }
-"""Whole lines that users of another prompt type."""
+"""Whole lines that users of another SQL prompt type."""
 HELP: Final = """\
 Type a question and end it with a semicolon; it may go over several lines. Tab completes tables, columns and functions.
 describe TABLE    the columns of a table
@@ -240,7 +238,7 @@ _WANTS_TABLE: Final = r"(?i)\b(?:from|join|describe|summarize|desc)\s+$"
 
 
 class Vocabulary(NamedTuple):
-    """The known names: columns of each table, which tables hold state, functions, and the meanings of tables and of TABLE.COLUMN."""
+    """The known names: columns of each table, tables that hold state, functions, and the meanings of tables and of TABLE.COLUMN."""
 
     columns: Mapping[str, Sequence[str]]
     state_tables: Sequence[str]
@@ -248,12 +246,12 @@ class Vocabulary(NamedTuple):
     meanings: Mapping[str, str] = MappingProxyType({})
 
     def about(self, table: str, column: str) -> str:
-        """The meaning of a column, in short."""
+        """Return a short meaning of a column."""
         return re.split(r"[;(]|\. ", self.meanings.get(f"{table}.{column}", ""))[0].strip() or f"column of {table}"
 
 
 class Candidate(NamedTuple):
-    """A way to go on: the text that replaces the last `length` characters, and what it is."""
+    """A completion: the text that replaces the last `length` characters, and its description."""
 
     text: str
     length: int
@@ -261,14 +259,14 @@ class Candidate(NamedTuple):
 
 
 def command_of(text: str) -> str:
-    """The command of the prompt itself that a text is, in lower case and by its own name; empty for SQL."""
+    """Return the prompt's own command for a text, by its main name in lower case; empty for SQL."""
     line = text.strip().rstrip(";").rstrip().lower()
     line = _OTHER_NAMES.get(line, line)
     return line if line.startswith(".") else ""
 
 
 def mode_of(line: str, form: str) -> tuple[str, str]:
-    """The form that a `.mode` line leads to from another, and what is said of it."""
+    """Return the form that a `.mode` line sets, given the present one, and the message about it."""
     words = line.split()[1:]
     if len(words) == 1 and words[0] in SQL_FORMS:
         return words[0], f"mode {words[0]}\n"
@@ -279,13 +277,13 @@ def mode_of(line: str, form: str) -> tuple[str, str]:
 
 
 def question_of(text: str) -> str:
-    """The SQL that a text means: `\\d TABLE` describes one."""
+    """Return the SQL of a text: `\\d TABLE` describes a table."""
     described = re.fullmatch(_DESCRIBED, text)
     return text if described is None else f"describe {described[1]}"
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text can be answered as it is: a command, or SQL that ends with a semicolon which is not in a text or a comment."""
+    """Return whether a text is complete: a command, or SQL that ends with a semicolon outside quotes and comments."""
     line = text.strip()
     if not line or command_of(line) or re.fullmatch(_WITHOUT_SEMICOLON, question_of(line)):
         return True
@@ -297,7 +295,7 @@ def is_whole(text: str) -> bool:
 
 
 def candidates(before: str, after: str, names: Vocabulary) -> Iterator[Candidate]:
-    """The ways in which the word before the cursor may go on, columns of the tables that are named before all others."""
+    """Yield completions of the word before the cursor; columns of the tables in the query come first."""
     found = re.search(_WORD, before)
     word = found[0] if found is not None else ""
     ahead = before[: len(before) - len(word)]
@@ -328,7 +326,7 @@ def _is_in_text(ahead: str) -> bool:
 
 
 def _named_tables(text: str, names: Vocabulary) -> dict[str, str]:
-    """The tables that a text names, by their names and by what it calls them."""
+    """Return the tables that a text names, by their names and their aliases."""
     named = {}
     for table, alias in re.findall(_NAMED_TABLE, text):
         if table.lower() in names.columns:
@@ -343,7 +341,7 @@ def _tables(names: Vocabulary) -> dict[str, str]:
 
 
 def _words(tables: Mapping[str, object], names: Vocabulary, *, is_long: bool) -> dict[str, str]:
-    """Everything that may stand at a place, each with what it is; before a word is begun, columns only."""
+    """Return all words that may come next, each with its description; before a word is begun, only columns."""
     words: dict[str, str] = {}
     for table in tables or (names.columns if is_long else ()):
         for column in names.columns[table]:
