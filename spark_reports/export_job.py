@@ -117,7 +117,7 @@ def start_error(error: MetashellError, settings: dict[str, str]) -> MetashellErr
 
 
 def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:
-    """Whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
+    """Return whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
     options = options_of(values)
     _require_same_columns(store, options, _format(values))
     if not values.dry_run:

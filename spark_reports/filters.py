@@ -94,7 +94,7 @@ class Filters:
         return batch.filter(mask)
 
     def may_hold(self, piece: Piece) -> bool:
-        """Whether a piece of a file may hold such a row, by what all of its rows have in common."""
+        """Return whether a piece of a file may hold such a row, by what all of its rows have in common."""
         tests = [test for test in self.tests if test.column in _OF_PIECES]
         if not tests or piece.log is None:
             return True
@@ -133,7 +133,7 @@ def _test(pushed: Any) -> Test | None:
 
 
 def is_judged(test: Test, schema: pa.Schema) -> bool:
-    """Whether a test can be made on its column: the type is simple, and takes the value as it is."""
+    """Return whether a test can be made on its column: the type is simple, and takes the value as it is."""
     if test.column not in schema.names:
         return False
     kind = schema.field(test.column).type
@@ -309,7 +309,7 @@ class _Reader:
         return self.tokens[self.at - 1]
 
     def _word(self, word: str) -> bool:
-        """Whether that word comes next, which is then taken."""
+        """Return whether that word comes next, which is then taken."""
         if self.at < len(self.tokens) and self.tokens[self.at][0] == "name" and self.tokens[self.at][1].lower() == word:
             self.at += 1
             return True

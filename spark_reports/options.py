@@ -212,7 +212,7 @@ def parse_choice(options: Mapping[str, str], option: str, choices: tuple[str, ..
 
 
 def parse_bool(options: Mapping[str, str], option: str) -> bool:
-    """Whether an option says true. Errors: UsageError for a word that is neither."""
+    """Return whether an option says true. Errors: UsageError for a word that is neither."""
     value = str(options.get(option) or "false").lower()
     if value not in ("true", "false"):
         raise UsageError(f"option {option} is true or false, not {value}", value)

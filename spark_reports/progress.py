@@ -45,7 +45,7 @@ class GrowingLog(NamedTuple):
 
     @property
     def is_compacted(self) -> bool:
-        """Whether the cleaner may rewrite it."""
+        """Return whether the cleaner may rewrite it."""
         return self.files[0].log not in (METADATA, None)
 
 
@@ -219,7 +219,7 @@ def _pieces(log: GrowingLog, first: int, position: int, end: ReadPosition, split
 
 
 def _stands(log: GrowingLog, mark: Sequence[Any]) -> bool:
-    """Whether a batch is still where it was."""
+    """Return whether a batch is still where it was."""
     header = _header_at(log, mark)
     return header is not None and [header.base_offset, header.leader_epoch, header.crc] == list(mark[2:])
 

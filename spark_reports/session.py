@@ -109,7 +109,7 @@ def _quiet_java() -> Iterator[None]:
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit started us: it passes its settings through a gateway."""
+    """Return whether spark-submit started us: it passes its settings through a gateway."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -193,7 +193,7 @@ def _children(of: int = 0) -> list[int]:
 
 
 def is_remote(spark: Any) -> bool:
-    """Whether a session is one of Spark Connect, which has no context here."""
+    """Return whether a session is one of Spark Connect, which has no context here."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 

@@ -332,7 +332,7 @@ class GrowingLogsReader(DataSourceStreamReader):
 
 
 def is_folder(path: str) -> bool:
-    """Whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
+    """Return whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
     if not is_uri(path):
         return os.path.isdir(path)
     from metashell.tables.remote_files import remote_input

@@ -86,7 +86,7 @@ class TableCommits(Commits):
                 tables.write(table, commit.number, frame, resets=commit.is_reset)
 
     def may_finish(self, store: Store, pending: Pending) -> bool:
-        """Whether its parts are there, or a table has it: then it is completed, or an operator has to look."""
+        """Return whether its parts are there, or a table has it: then it is completed, or an operator has to look."""
         self._wait_for(store, pending.more["writer"])
         tables, bases = self._tables(store, pending.commit), pending.more["bases"]
         return pending.is_complete(store) or any(tables.has(table, pending.commit.number, base) for table, base in bases.items())
@@ -132,13 +132,13 @@ class TableCommits(Commits):
 
 
 def _is_alive(writer: dict[str, Any]) -> bool:
-    """Whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
+    """Return whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
     is_here = bool(writer["machine"]) and describe_owner("")["machine"] == writer["machine"]
     return is_here and bool(writer["started"]) and _started(writer["pid"]) == writer["started"]
 
 
 def _started(process_id: int) -> str:
-    """When a process of this machine was started, in a number that no other of its id has; empty where that is not known."""
+    """Return a local process's start time in clock ticks since boot, which tells it from others of its id; empty if unknown."""
     try:
         return Path(f"/proc/{process_id}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -51,7 +51,7 @@ class Tables(Protocol):
         ...
 
     def has(self, table: str, number: int, base: str | None) -> bool:
-        """Whether a table has what commit `number` puts there; `base` is what its newest version was before.
+        """Return whether a table has what commit `number` puts there; `base` is what its newest version was before.
 
         Errors: MetashellError where nothing shows that any more.
         """

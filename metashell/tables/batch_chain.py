@@ -67,7 +67,7 @@ class Chain:
         return reached if reached > self.position else None
 
     def confirms(self, before: int, before_offset: int, at: int, at_offset: int) -> bool:
-        """Whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
+        """Return whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
 
         Shape: positions, and the last offset of the batch that is to start there.
         """
@@ -103,7 +103,7 @@ def next_reach(file: OpenFile, reach: int, batch_size: int) -> int:
 
 
 def is_good(data: bytes, size: int) -> bool:
-    """Whether that is one whole batch of version 2 with the right checksum."""
+    """Return whether that is one whole batch of version 2 with the right checksum."""
     if len(data) < HEADER_SIZE or len(data) != size:
         return False
     return crc32c(data, CRC_START) == int.from_bytes(data[MAGIC_END:CRC_START], "big")
@@ -146,7 +146,7 @@ def could_start(window: bytes, at: int, left: int) -> bool:
 
 
 def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bool:
-    """Whether good batches follow one another from `start` to `end`; the places of a chain that fails are remembered."""
+    """Return whether good batches follow one another from `start` to `end`; the places of a chain that fails are remembered."""
     passed: list[int] = []
     position = start
     while position < end and position not in led_nowhere:
@@ -276,7 +276,7 @@ def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> t
 
 
 def _is_whole(file: OpenFile, window: bytes, base: int, position: int, size: int) -> bool:
-    """Whether a batch has its checksum; `window` is what was read from `base` on."""
+    """Return whether a batch has its checksum; `window` is what was read from `base` on."""
     data = window[position - base : position - base + size]
     return is_good(data if len(data) == size else file.read_at(position, size), size)
 
@@ -286,7 +286,7 @@ def _first_reach(file: OpenFile) -> int:
 
 
 def _is_followed(file: OpenFile, position: int, header: BatchHeader, size: int) -> bool:
-    """Whether a batch ends where the file does, or where one of later offsets begins."""
+    """Return whether a batch ends where the file does, or where one of later offsets begins."""
     end = position + header.size_bytes
     following = _header(file, end, size)
     return end == size if following is None else following.base_offset > header.last_offset

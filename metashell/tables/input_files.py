@@ -129,12 +129,12 @@ def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
 
 
 def is_remote(file: OpenFile) -> bool:
-    """Whether a file lies in a store, where each read is a request."""
+    """Return whether a file lies in a store, where each read is a request."""
     return bool(getattr(file, "is_far", False))
 
 
 def is_read_once(path: str) -> bool:
-    """Whether a path can be read only once: standard input, a pipe or the like."""
+    """Return whether a path can be read only once: standard input, a pipe or the like."""
     return not is_uri(path) and is_stream(path)
 
 

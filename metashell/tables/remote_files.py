@@ -80,7 +80,7 @@ class RemoteTree:
         self._versions[entry.path] = str(entry.mtime_ns or "")
 
     def version(self, folder: str, name: str) -> str:
-        """When a file that was listed was written; empty where the store does not say it."""
+        """Return the time at which a listed file was written, as a text; empty where the store does not give it."""
         return self._versions.get(f"{folder}/{name}", "")
 
     def place(self, folder: str, name: str = "") -> str:

@@ -153,7 +153,7 @@ def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths:
 
 
 def has_log(logs: Collection[LogKind | None], table: str) -> bool:
-    """Whether the log that a table is made from is among those that were found."""
+    """Return whether the log that a table is made from is among those that were found."""
     return log_of_table(table) in (None, *logs) or None in logs
 
 
@@ -193,7 +193,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
 
 
 def _ends_before(file: InputFile, only: Bounds) -> bool:
-    """Whether the name of the next segment shows that all of this one lies before the wanted offsets."""
+    """Return whether the name of the next segment shows that all of this one lies before the wanted offsets."""
     name = parse_name(file_name(file.next_path))
     if name is None or name.base_offset is None or only.offset.least is None:
         return False

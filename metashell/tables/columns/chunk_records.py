@@ -403,7 +403,7 @@ def only_name(names: pa.Array, files: pa.Array | None) -> str | None:
 
 
 def _are_alike(values: pa.Array) -> bool:
-    """Whether all are equal: one file may come back after another, where batches of several were put together."""
+    """Return whether all are equal: one file may come back after another, where batches of several were put together."""
     rest = len(values) - 1
     # To compare each with the next takes 2 ns a row; to look for different ones takes 20.
     return bool(values[0] == values[rest] and values.slice(1).equals(values.slice(0, rest)))

@@ -48,7 +48,7 @@ class ColumnReader:
 
     @property
     def is_possible(self) -> bool:
-        """Whether all fields can be read as columns; structs and arrays of strings are left to objects."""
+        """Return whether all fields can be read as columns; structs and arrays of strings are left to objects."""
         return all(self._is_plain(field) for field in self.schema.fields)
 
     def _is_plain(self, field: FieldSchema) -> bool:

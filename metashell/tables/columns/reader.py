@@ -104,7 +104,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 
 
 def _next_is_in_order(piece: Piece, order: HeaderOrder, *, options: ReadOptions) -> bool:
-    """Whether the segment after a file begins in order."""
+    """Return whether the segment after a file begins in order."""
     try:
         with open_input(piece.path, strict=options.fails_with_store) as file:
             return next(_order_of_next(file, piece, order, options), None) is None
@@ -234,7 +234,7 @@ FAILURES_MAX: Final = 2
 
 Tables = list[tuple[str, pa.RecordBatch]]
 NextOrder = Callable[[Piece, HeaderOrder], bool]
-"""Whether the file after a piece begins in order."""
+"""A test of whether the file after a piece begins in order."""
 
 
 def joint_groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
@@ -307,7 +307,7 @@ def _gathered(pieces: Sequence[Piece]) -> tuple[Chunk | None, list[int], list[in
 
 
 def _in_order(pieces: Sequence[Piece], headers: Headers, firsts: Sequence[int], next_is_in_order: NextOrder) -> bool:
-    """Whether the batches of each file follow one another, and the files that are neighbours too."""
+    """Return whether the batches of each file follow one another, and the files that are neighbours too."""
     base, end, epoch = headers.base_offset, headers.last_offset + 1, headers.leader_epoch
     odd = (base[1:] != end[:-1]) | (epoch[1:] < epoch[:-1])
     odd[np.array(firsts[1:], np.int64) - 1] = False

@@ -48,7 +48,7 @@ class _Group:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether there are no values. In logs without keys, -1 is a version like any other that is not known."""
+        """Return whether there are no values. In logs without keys, -1 is a version like any other that is not known."""
         return self.version == NULL and self.table.key is not None
 
     def sides(self) -> Iterator[tuple[MessageType, int, Ints, Ints]]:

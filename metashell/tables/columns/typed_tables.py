@@ -170,7 +170,7 @@ def _parts_of_record(table: RecordTable) -> Iterator[Part]:
 
 
 def is_time(field: FieldSchema) -> bool:
-    """Whether a field is a moment. All of Kafka's are milliseconds and say so by their names; durations are called otherwise."""
+    """Return whether a field is a moment. All of Kafka's are milliseconds and say so by their names; durations are called otherwise."""
     return field.type == "int64" and not field.is_array and "timestamp" in field.attribute
 
 
@@ -275,7 +275,7 @@ class Code:
 
     @property
     def has_unsaid(self) -> bool:
-        """Whether some code stands for no statement, so that it has no word."""
+        """Return whether some code stands for no statement, so that it has no word."""
         return self._unsaid is not None
 
     def fields(self) -> list[pa.Field]:

@@ -118,7 +118,7 @@ class Column:
 
 
 def is_known(kind: pa.DataType) -> bool:
-    """Whether a column is one of Parquet too, of values that we know how to write, or of lists of such."""
+    """Return whether a column is one of Parquet too, of values that we know how to write, or of lists of such."""
     return (kind.value_type if pa.types.is_list(kind) else kind) in _PHYSICAL
 
 

@@ -275,12 +275,12 @@ FAULTS = "faults"
 
 
 def has_parts(folder: str, entry: Entry, form: str) -> bool:
-    """Whether all parts of a split are in the folder of work."""
+    """Return whether all parts of a split are in the folder of work."""
     return all(os.path.exists(part_path(folder, table, entry["part"], form)) for table in _tables(entry))
 
 
 def are_published(old: dict[str, Any], options: ExportOptions) -> bool:
-    """Whether all that a finished export wrote is still there."""
+    """Return whether all that a finished export wrote is still there."""
     return all(os.path.exists(_published_part(table, entry, options)) for entry in old["splits"] for table in _tables(entry))
 
 
@@ -363,7 +363,7 @@ def _move_away(path: str, target: str) -> None:
 
 
 def require_folder(path: str) -> bool:
-    """Whether there is a directory of that name already. Errors: NotADirectoryError for anything else that has the name."""
+    """Return whether there is a directory of that name already. Errors: NotADirectoryError for anything else that has the name."""
     if not os.path.lexists(path):
         return False
     if not os.path.isdir(path):

@@ -115,7 +115,7 @@ class Workers:
 
 
 def _has_threads() -> bool:
-    """Whether this process has threads that a fork would lack; assumed if the system does not tell."""
+    """Return whether this process has threads that a fork would lack; assumed if the system does not tell."""
     try:
         for thread in os.listdir("/proc/self/task"):
             if int(thread) != os.getpid():
@@ -157,7 +157,7 @@ def _ready() -> None:
 
 
 def is_large(paths: Sequence[str]) -> bool:
-    """Whether the files below some paths are large enough together to start processes before anything is planned.
+    """Return whether the files below some paths are large enough together to start processes before anything is planned.
 
     So is what lies in a store: once its client is there, with its threads, processes would have to load everything anew.
     """

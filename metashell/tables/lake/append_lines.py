@@ -29,7 +29,7 @@ def added_lines(report: AppendReport) -> Iterator[str]:
 
 
 def outcome_lines(report: AppendReport) -> Iterator[str]:
-    """What became of the lake."""
+    """Yield the lines that report what an append changed in the lake."""
     plan = report.plan
     if report.number:
         there = f"; {plan.known_count:,} of {counted(plan.file_count, 'file')} had nothing new" if plan.known_count else ""

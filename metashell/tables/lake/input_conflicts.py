@@ -1,4 +1,4 @@
-"""Which log an input file belongs to, whether it contradicts the lake or another input, what the lake lacks of it, and whether it changed.
+"""Checks of input files: the log of each, conflicts with the lake or another input, offsets that the lake lacks, and changes of a file.
 
 A log is compared by the batches that both sides have, and by the epochs of their offsets. Where a lake lacks all of a log, two inputs may
 still contradict each other: then `--replace` cannot help. A running node cuts and cleans its log, and a dump is copied again, so a piece
@@ -91,7 +91,7 @@ class BatchJudge:
         )
 
     def _is_at_odds(self, batch: Anchor, known: LogState) -> bool:
-        """Whether a batch differs from what the lake itself has."""
+        """Return whether a batch differs from what the lake itself has."""
         judge = BatchJudge(self.file, known)
         judge.see(batch)
         return judge.fault is not None
@@ -279,11 +279,11 @@ class LakeGaps:
 # ---- input that changes while it is read
 
 Batches = tuple[tuple[int, Anchor], ...]
-"""Where batches start in a file, and what tells each from others."""
+"""The positions at which batches start in a file, each with the anchor that identifies its batch."""
 
 
 def seal_of(file: InputFile, opened: OpenFile | None = None) -> str:
-    """What changes when a file does; empty where nothing says it. To be asked before the file is looked into."""
+    """Return a text that changes when the file does, empty where nothing shows it. Call it before the file is read."""
     if isinstance(found := getattr(opened, "version", None), str):
         return found
     return _version_now(file.path) or ""

@@ -26,14 +26,14 @@ CHECKPOINT_EVERY: Final = 25
 """Commits that are read one by one when a lake is opened, at most."""
 _MANIFEST = "_manifest.json"
 _OTHER_FORMAT: Final = re.compile(r"(^|/)(_delta_log/|\.hoodie/|metadata/([^/]*\.metadata\.json|version-hint\.text)$)")
-"""What Delta Lake, Hudi and Iceberg keep beside a table, also beside one that has no rows yet."""
+"""The paths that Delta Lake, Hudi and Iceberg keep beside a table, also beside one that has no rows yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeFormat:
-    """What the first export into a lake fixed, or the last one that wrote all of it anew.
+    """The choices that hold for a whole lake, fixed by its first export or by the last one that wrote all of it anew.
 
-    `tables` is None for the usual ones; `id` is the lake's own. `table_format` says what its rows lie in.
+    `tables` is None for the usual ones; `id` is the lake's own. `table_format` names the format that holds its rows.
     """
 
     id: str
@@ -168,7 +168,7 @@ class Pending(NamedTuple):
         return pending_name(self.commit.number, self.commit.id)
 
     def is_complete(self, store: Store) -> bool:
-        """Whether each file is there with its size, under one name or the other. Names are asked for: lists may be late."""
+        """Return whether each file is there with its size, under one name or the other. Names are asked for: lists may be late."""
         pairs = list(zip(self.staged, self.commit.added, strict=True))
         there = store.sizes([file.name for _, file in pairs])
         rest = [(source, file) for source, file in pairs if there.get(file.name) != file.size]
@@ -252,19 +252,19 @@ def json_bytes(value: Any) -> bytes:
 # ---- names of files and folders
 
 OWN: Final = "_metashell"
-"""What no reader of tables looks into: the ledger, and what is being written."""
+"""The folder of the ledger and of files that are being written. Readers of tables skip it."""
 FORMAT: Final = f"{OWN}/format.json"
 COMMITS: Final = f"{OWN}/commits"
 PENDINGS: Final = f"{OWN}/pending"
 WORK: Final = f"{OWN}/work"
 SPOOL: Final = "metashell-lake-"
-"""How the names of folders for temporary files begin."""
+"""The beginning of the names of folders for temporary files."""
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 FILES_MAX: Final = 100_000
 """Of one commit: each has a line in the ledger, and is moved."""
 _SIZE_MAX: Final = 200
 _QUOTED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
-"""What Hive quotes in the name of a partition. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
+"""The characters that Hive quotes in a partition's name. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
 _CODE = re.compile("%([0-9A-F]{2})")
 _COMMIT: Final = re.compile(rf"{COMMITS}/(\d{{8,}})(\.checkpoint)?\.json", re.ASCII)
 _PENDING: Final = re.compile(rf"{PENDINGS}/\d{{8,}}-[^/]+\.json", re.ASCII)
@@ -331,12 +331,12 @@ def numbers_of(names: Iterable[str]) -> tuple[list[int], list[int]]:
 
 
 def is_pending(name: str) -> bool:
-    """Whether a file is a commit that is being made, by its name."""
+    """Return whether a file is a commit that is being made, by its name."""
     return _PENDING.fullmatch(name) is not None
 
 
 def is_commit(name: str) -> bool:
-    """Whether a file is a commit or a checkpoint, by its name."""
+    """Return whether a file is a commit or a checkpoint, by its name."""
     return _COMMIT.fullmatch(name) is not None
 
 

@@ -27,7 +27,7 @@ _TAILS: Final = (1 << 16, 1 << 20, 1 << 23)
 
 
 def probe_remote_file(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops | None:
-    """What a walk from byte `start`, where a batch starts, up to byte `size` finds; None where only a walk can tell.
+    """Return what a walk from byte `start`, where a batch starts, up to byte `size` would find; None where only a walk can tell.
 
     A file that does not end with a batch is walked, and so is one of old message formats.
     """
@@ -50,9 +50,9 @@ def probe_remote_file(file: OpenFile, start: int, size: int, target_bytes: int) 
 
 
 def last_batch(file: OpenFile, start: int, size: int) -> int | None:
-    """Where the last batch of a file seems to start: good batches lead from some place before it to the very end.
+    """Return the position where the last batch seems to start, None if there is none: good batches lead from before it to the very end.
 
-    They may lie within the last record of a batch that is larger than what is looked at: only reading shows it.
+    They may lie within the last record of a batch that is larger than the bytes read here: only a full read shows it.
     """
     for tail in _TAILS:
         base = max(size - tail, start)
@@ -127,7 +127,7 @@ Visit = Callable[[int, int, Anchor], None]
 
 
 def anchor_of(buf: bytes, at: int = 0) -> Anchor | None:
-    """What the header at a place of some bytes says, None where no whole header of a known kind is."""
+    """Return the anchor of the batch whose header starts at `at`, None where no whole header of a known kind is."""
     if at + FRAME_SIZE_MIN > len(buf):
         return None
     magic = buf[at + MAGIC_AT]
@@ -220,7 +220,7 @@ def hop_over_batches(file: OpenFile, start: int, size: int, target_bytes: int) -
 
 
 def wanted_cuts(start: int, size: int, target_bytes: int) -> list[int]:
-    """Where cuts would be best, between two places."""
+    """Return positions that cut the bytes from `start` to `size` into equal parts of about `target_bytes`, without the two ends."""
     count = max(round((size - start) / target_bytes), 1)
     return [start + (size - start) * number // count for number in range(1, count)]
 

@@ -1,4 +1,4 @@
-"""What one task of an append does: it writes the rows of its split below `_metashell/work`, a file for each table, cluster and day."""
+"""One task of an append: it writes the rows of its split below `_metashell/work`, a file for each table, cluster and day."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _OPEN_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How the tasks of one append write: into which store, below which folder of work, and what they read.
+    """The settings that the tasks of one append share: the store, the folder of work below it, and the options of reading.
 
-    Without `divides` a table's rows stay together, with their cluster and day as columns, for who divides them later.
+    Without `divides` a table's rows stay together, with their cluster and day as columns, and are divided later.
     """
 
     place: str
@@ -67,9 +67,9 @@ class Written:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What came of a task: its files, the columns of its tables, or the error that ended it.
+    """The result of a task: its files, the columns of its tables, or the error that ended it.
 
-    `is_misguessed`: the error may come of places that were guessed, and the task has to be planned again without guesses.
+    `is_misguessed`: the error may come from positions that were guessed, and the task has to be planned again without guesses.
     """
 
     written: list[Written] = field(default_factory=list)

@@ -215,7 +215,7 @@ def with_places(sql: str) -> str:
 
 
 def in_checkpoint(file: str) -> bool:
-    """Whether a file is a checkpoint."""
+    """Return whether a file is a checkpoint."""
     return ".checkpoint" in file_name(file)
 
 

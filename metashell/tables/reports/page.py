@@ -255,7 +255,7 @@ def _as_of(cluster: Cluster) -> str:
 
 
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:
-    """Whether what the row describes lasts beyond the end of the log."""
+    """Return whether what the row describes lasts beyond the end of the log."""
     return report.open is not None and row[report.open[0]] == report.open[1]
 
 

@@ -154,7 +154,7 @@ def _batches_of_logs(tables: dict[str, pa.Table]) -> Iterator[pa.RecordBatch]:
 
 
 def _has_gap_after(place: Place, tables: dict[str, pa.Table]) -> bool:
-    """Whether offsets behind a place were not read, though later ones were."""
+    """Return whether offsets behind a place were not read, though later ones were."""
     cluster, offset = place
     found = [rows for rows in _batches_of_logs(tables) if rows.column("cluster_id")[0].as_py() == cluster]
     starts = np.concatenate([rows.column("log_offset").to_numpy() for rows in found])

@@ -216,7 +216,7 @@ class Scan(NamedTuple):
     fail: Callable[[BaseException], None]
 
     def names(self, column: str) -> bool:
-        """Whether it may want a column, be it for the condition only."""
+        """Return whether it may want a column, be it for the condition only."""
         return self.columns is None or column in self.columns or column in str(self.condition)
 
     def of(self, table: pa.Table) -> Any:

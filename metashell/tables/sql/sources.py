@@ -178,7 +178,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def is_lake(place: str) -> bool:
-    """Whether a path or URI is that of a lake. Errors: PathError of a store that fails."""
+    """Return whether a path or URI is that of a lake. Errors: PathError of a store that fails."""
     if not is_uri(place) or place.lower().startswith("file:"):
         return os.path.isfile(os.path.join(path_of_uri(place) if is_uri(place) else place, FORMAT))
     from metashell.tables.stores.file_systems import errors_of, file_system
@@ -315,7 +315,7 @@ def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, colum
 
 
 def _known_of(file: LakeFile, schema: pa.Schema) -> pc.Expression:
-    """What the name of a file tells of its rows: their cluster, and between which times they are."""
+    """Return the condition that all rows of a file meet by its name: their cluster and, where it names a day, the bounds of their times."""
     cluster_id, day = partition_of(file.name)
     known = pc.field("cluster_id") == pa.scalar(cluster_id, pa.string())
     if not day or "timestamp" not in schema.names:

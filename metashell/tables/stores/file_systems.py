@@ -160,7 +160,7 @@ def nothing_at(uri: str, system: Any, path: str) -> PathError:
 
 
 def has_bucket(system: Any, path: str) -> bool:
-    """Whether the bucket of a path is there, as far as its store says that."""
+    """Return whether the bucket of a path is there, as far as its store says that."""
     try:
         return system.type_name not in _OF_BUCKETS or bool(system.get_file_info(path.partition("/")[0]).type != FileType.NotFound)
     except TROUBLE:
@@ -223,7 +223,7 @@ def bucket_of(uri: str) -> str:
 
 
 def is_bare(said: str) -> bool:
-    """Whether a store has refused without a reason: the answer to a `HEAD` has no text."""
+    """Return whether a store has refused without a reason: the answer to a `HEAD` has no text."""
     found = _AWS.search(said)
     return found is not None and _NO_BODY in found[4] and (found[1] == "ACCESS_DENIED" or found[2] in ("301", "307", *_REFUSED))
 

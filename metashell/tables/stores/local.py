@@ -277,7 +277,7 @@ def _local(source: str) -> list[str]:
 
 
 def _lies_in(own: list[str], parts: list[str]) -> bool:
-    """Whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
+    """Return whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
     if not parts or not own:
         return not parts
     if parts[0] == "**" and (_lies_in(own, parts[1:]) or _lies_in(own[1:], parts)):

@@ -68,7 +68,7 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
+    """Return whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
 
@@ -118,7 +118,7 @@ def owner_text(said: dict[str, Any]) -> str:
 
 
 def is_dead(said: dict[str, Any]) -> bool:
-    """Whether a process of this very machine is known to have ended; of another machine nothing is known."""
+    """Return whether a process of this very machine is known to have ended; of another machine nothing is known."""
     if not said.get("machine") or said.get("machine") != _machine() or not isinstance(said.get("pid"), int):
         return False
     try:
@@ -188,7 +188,7 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
 
 def is_ours(folder: str) -> bool:
-    """Whether this process has locked a folder. Opening the file of that lock here and closing it loses the lock."""
+    """Return whether this process has locked a folder. Opening the file of that lock here and closing it loses the lock."""
     return os.path.realpath(folder) in _OURS
 
 
@@ -223,7 +223,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _is_still(path: str, descriptor: int) -> bool:
-    """Whether the locked file still has its name: its last owner may just have removed it."""
+    """Return whether the locked file still has its name: its last owner may just have removed it."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -319,7 +319,7 @@ class StoreLock:
                 self._write()
 
     def _is_lost(self) -> bool:
-        """Whether another can have it; once true, it stays true. Errors: MetashellError of the store, which says nothing yet."""
+        """Return whether another can have it; once true, it stays true. Errors: MetashellError of the store, which says nothing yet."""
         if not self._lost and now_s() - self._renewed_s > _LOST_AFTER_S:
             self._lost = f"was not renewed for {_LOST_AFTER_S:.0f} s"
         if not self._lost and not self._files.has(self.name):

@@ -119,7 +119,7 @@ class RemoteStore:
         return self._ask(name, work)
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Return whether a file is there."""
         return bool(self._found(name, self._path(name)))
 
     def _info(self, path: str | Sequence[str]) -> Any:

@@ -173,7 +173,7 @@ def retry(work: Callable[[], T], wait: Callable[[float], None] | None = None) ->
 
 
 def is_transient(said: str) -> bool:
-    """Whether what a store said is worth another try."""
+    """Return whether what a store said is worth another try."""
     return any(word in said for word in _PASSING) and not any(word in said for word in _HOPELESS)
 
 
