@@ -204,7 +204,7 @@ def export_tables(spark: Any, options: AppendOptions, *, split_bytes: int = 0, c
 
 
 def planned_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths that patterns stand for, each once."""
+    """Return the paths that patterns stand for, each once."""
     return tuple(dict.fromkeys(place for path in paths for place in expand_globs(path)))
 
 

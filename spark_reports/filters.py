@@ -84,7 +84,7 @@ class Filters:
     payload_types: frozenset[str] | None = None
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch for which all filters hold."""
+        """Return the rows of a batch for which all filters hold."""
         if not self.tests or not batch.num_rows:
             return batch
         mask = None
@@ -104,13 +104,13 @@ class Filters:
 
 
 def judged(filters: Iterable[Any], schema: pa.Schema) -> Filters:
-    """Those of some filters that can be judged on columns of a schema."""
+    """Return those of some filters that can be judged on columns of a schema."""
     tests = (_test(each) for each in filters)
     return Filters(tuple(test for test in tests if test is not None and is_judged(test, schema)))
 
 
 def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
-    """The same with the bounds that follow, for tables whose rows are of records and have their offset, epoch and timestamp."""
+    """Return the same with the bounds that follow, for tables whose rows are of records and have their offset, epoch and timestamp."""
     bounds, types = ANY, None
     for test in filters.tests:
         if test.column in BOUNDED and not test.is_negated:
@@ -122,7 +122,7 @@ def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
 
 
 def _test(pushed: Any) -> Test | None:
-    """A filter of Spark as ours. Its classes came with Spark 4.1, so they are known by their names."""
+    """Return a filter of Spark as ours. Its classes came with Spark 4.1, so they are known by their names."""
     name = type(pushed).__name__
     if name == "Not":
         inner = _test(pushed.child)
@@ -160,7 +160,7 @@ def _values(test: Test) -> Sequence[Any]:
 
 
 def _range(test: Test, kind: pa.DataType) -> Range:
-    """The numbers for which a test may hold."""
+    """Return the numbers for which a test may hold."""
     if test.name == "In":
         numbers = [_number(value, kind) for value in test.value if value is not None]
         return Range(min(least for least, _ in numbers), max(most for _, most in numbers)) if numbers else Range(1, 0)
@@ -208,7 +208,7 @@ Token = tuple[str, Any]
 
 
 def parse_conditions(text: str, schema: pa.Schema) -> tuple[Test, ...]:
-    """The conditions of a text on the columns of a schema. Errors: UsageError for what is none, in one line."""
+    """Return the conditions of a text on the columns of a schema. Errors: UsageError for what is none, in one line."""
     return tuple(_Reader(text, schema).conditions())
 
 
@@ -284,7 +284,7 @@ class _Reader:
         return int(value) if kind == "number" else value
 
     def _value(self, column: str, value: Any) -> Any:
-        """A value as its column has them: a time is written as text, in UTC unless it has a zone."""
+        """Return a value as its column has them: a time is written as text, in UTC unless it has a zone."""
         kind = self.schema.field(column).type
         if not pa.types.is_timestamp(kind) or not isinstance(value, str):
             return value

@@ -131,7 +131,7 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
 
 def reading_options(values: SimpleNamespace) -> dict[str, str]:
-    """The options of `kafka_metadata` that a command line stands for."""
+    """Return the options of `kafka_metadata` that a command line stands for."""
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),

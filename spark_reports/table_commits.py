@@ -92,7 +92,7 @@ class TableCommits(Commits):
         return pending.is_complete(store) or any(tables.has(table, pending.commit.number, base) for table, base in bases.items())
 
     def kept(self, commit: Commit) -> Commit:
-        """A commit as the ledger keeps it, without files, which the tables' own logs name."""
+        """Return a commit as the ledger keeps it, without files, which the tables' own logs name."""
         return replace(commit, added=(), removed=())
 
     def _tables(self, store: Store, commit: Commit) -> Tables:
@@ -102,7 +102,7 @@ class TableCommits(Commits):
         return opened
 
     def _staged(self, store: Store, names: Sequence[str]) -> Any:
-        """The rows of files that tasks have written, with the columns that these say themselves."""
+        """Return the rows of files that tasks have written, with the columns that these say themselves."""
         top = java_uri(store.place)
         schema = _schema_of(store, names[0])
         reader = self._spark.read.schema(schema)
@@ -118,7 +118,7 @@ class TableCommits(Commits):
         return self._spark.createDataFrame([], look.schema)
 
     def _java(self) -> dict[str, Any]:
-        """The Java that writes: it may live on for a moment when its Python is gone."""
+        """Return the Java that writes: it may live on for a moment when its Python is gone."""
         number = self._spark._jvm.java.lang.ProcessHandle.current().pid()
         return {**describe_owner("spark-reports export"), "pid": number, "started": _started(number)}
 
@@ -161,7 +161,7 @@ def _require_parts(store: Store, table: str, commit: Commit, names: Sequence[str
 
 
 def _schema_of(store: Store, name: str) -> Any:
-    """The columns of a file as it says them for Spark; each may be null, as later files may lack it."""
+    """Return the columns of a file as it says them for Spark; each may be null, as later files may lack it."""
     from pyarrow.parquet import ParquetFile
     from pyspark.sql.types import StructType
 
@@ -201,7 +201,7 @@ def _require_fit(tables: Tables, table: str, look: TableState | None, frame: Any
 
 
 def _kind(field: Any) -> str:
-    """A type; Iceberg has no smaller numbers than int."""
+    """Return a type; Iceberg has no smaller numbers than int."""
     return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())
 
 

@@ -43,7 +43,7 @@ class Tables(Protocol):
     """The tables of one lake."""
 
     def shown(self, table: str) -> str:
-        """A table's place or name, for messages."""
+        """Return a table's place or name, for messages."""
         ...
 
     def look(self, table: str) -> TableState | None:
@@ -71,7 +71,7 @@ class Tables(Protocol):
 
 
 def back_at(number: int, last: int) -> str:
-    """The words for a table that was put back to what an earlier commit had made of it, or to before all of them."""
+    """Return the words for a table that was put back to what an earlier commit had made of it, or to before all of them."""
     then = f"after commit {number}" if number else "before any commit"
     return f"was put back to what it was {then} of this lake, which wrote to it until {last}"
 
@@ -97,7 +97,7 @@ def java_uri(place: str) -> str:
 
 
 def _file_uri(path: str) -> str:
-    """A path as a URI: behind two slashes Java would look for a host."""
+    """Return a path as a URI: behind two slashes Java would look for a host."""
     return f"file:/{path.lstrip('/')}"
 
 

@@ -213,7 +213,7 @@ class ScramClient:
         client_key = _hmac(self._hash, salted, b"Client Key")
         stored_key = hashlib.new(self._hash, client_key).digest()
         proof = _xor(client_key, _hmac(self._hash, stored_key, signed))
-        # Made now, while the salted password is at hand: it is as good as the password, and is not kept for the server's last message.
+        # Made now, while the salted password is at hand: PBKDF2 is slow, and need not run again for the server's last message.
         self._server_signature = _hmac(self._hash, _hmac(self._hash, salted, b"Server Key"), signed)
         return f"{final_bare},p={b64encode(proof).decode()}".encode()
 

@@ -298,12 +298,12 @@ def _words(text: str) -> tuple[str, ...]:
 
 FLAGS: Final = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
 
+# A grammar of our own, not `shlex`: octal escapes, comments and words are as in java.io.StreamTokenizer, with which Kafka reads the value.
 _TOKEN = re.compile(
     r"""(?P<skip>[\x00-\x20]+|//[^\r\n]*|/\*.*?\*/)|(?P<quoted>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')"""
     r"""|(?P<word>[A-Za-z_$\x80-\U0010ffff][\w.$-]*)|(?P<mark>[=;])""",
     re.DOTALL,
 )
-# A closed grammar instead of `shlex`: octal escapes, comments and words are those of java.io.StreamTokenizer, which Kafka reads this with.
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2}|[0-7]{1,2}|.)", re.DOTALL)
 _CONTROLS = {"a": "\x07", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 

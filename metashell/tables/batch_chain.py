@@ -110,7 +110,7 @@ def is_good(data: bytes, size: int) -> bool:
 
 
 def resync(file: OpenFile, broken: int, end: int) -> int | None:
-    """The first place behind `broken` where the chain continues; None if there is none.
+    """Return the first place behind `broken` where the chain continues; None if there is none.
 
     A batch is guessed by its magic, length and checksum. It counts only if good batches follow it, one after another, up to
     `end`, which is a known place of the chain (or up to zeros, which preallocated segments end with): a batch that lies
@@ -203,7 +203,7 @@ def narrow_range(file: OpenFile, size: int, bounds: Bounds) -> tuple[int, int]:
 
 
 def wanted_parts(file: OpenFile, start: int, end: int, bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """The parts between two places of the chain that may hold wanted rows. What is no whole batch of version 2 is always wanted.
+    """Yield the parts between two places of the chain that may hold wanted rows. What is no whole batch of version 2 is always wanted.
 
     In a store nothing is looked at twice: all of it is wanted.
     """
@@ -253,7 +253,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
 
 
 def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> tuple[int, BatchHeader] | None:
-    """The first good batch that starts from `start` on, before `end`, and that another one follows; None if there is none.
+    """Return the first good batch that starts from `start` on, before `end`, and that another one follows; None if there is none.
 
     `guess` is how much is read at first.
     """
@@ -293,7 +293,7 @@ def _is_followed(file: OpenFile, position: int, header: BatchHeader, size: int) 
 
 
 def _header(file: OpenFile, position: int, size: int) -> BatchHeader | None:
-    """The header of the batch of version 2 that starts at a place, None where no whole one does."""
+    """Return the header of the batch of version 2 that starts at a place, None where no whole one does."""
     return _header_in(file.read_at(position, HEADER_SIZE), 0, size - position)
 
 

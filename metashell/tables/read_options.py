@@ -81,7 +81,7 @@ class Range(NamedTuple):
         return (self.least is None or last >= self.least) and (self.most is None or first <= self.most)
 
     def within(self, other: Range) -> Range:
-        """The numbers that both have."""
+        """Return the numbers that both have."""
         least = [side for side in (self.least, other.least) if side is not None]
         most = [side for side in (self.most, other.most) if side is not None]
         return Range(max(least, default=None), min(most, default=None))
@@ -185,5 +185,5 @@ def add_notes(notes: NewerNotes, others: Mapping[str, list[Any]]) -> None:
 
 
 def parts_of_notes(notes: NewerNotes) -> list[Newer]:
-    """The same as the parts that every command words alike."""
+    """Return the same as the parts that every command words alike."""
     return [Newer(what, *values) for what, values in notes.items()]

@@ -409,8 +409,8 @@ def _check_enabled(state: State) -> None:
 
 def _find_token(state: State, secret: bytes) -> Steps[DelegationToken]:
     """Return the committed token that has this secret. Errors: ApiError DELEGATION_TOKEN_NOT_FOUND."""
-    # A request names a token by its secret only, and neither records nor snapshots hold secrets, so each is made anew. That costs an
-    # HMAC a token, hence the rests. `compare_digest` takes the same time however much of a guess is right.
+    # A request names a token by its secret only, and neither records nor snapshots hold that, so each is made anew. That costs an HMAC
+    # a token, hence the rests. `compare_digest` takes the same time however much of a guess is right.
     for token in state.stable.delegation_tokens.values():
         if hmac.compare_digest(token_hmac(state, token.token_id), bytes(secret)):
             return token

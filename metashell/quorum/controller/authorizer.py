@@ -248,7 +248,7 @@ def open_envelope(envelope: Request) -> EnvelopedRequest:
 
 def _body(name: str, version: int, data: bytes, start: int) -> Any:
     """Return the request's body. Errors: DecodeError, also for one that would hold the loop for long."""
-    # An array of small structs decodes to far more objects than it has bytes, and the bytes are a client's: hence the bound.
+    # A client chooses the bytes, and every few of them may be a field or an entry: hence the bound on how many are read.
     body, end = message_type("request", f"{name}Request").bounded_reader(version)(data, start, len(data), [VALUES_MAX])
     if end != len(data):
         raise DecodeError("bytes are left")
@@ -270,7 +270,7 @@ def _header(data: bytes) -> tuple[str, Any, int]:
         raise ApiError(UNSUPPORTED_VERSION)
     name = api.name
     is_flexible = message_type("request", f"{name}Request").flexible(version)
-    # The client id keeps its two-byte size in flexible headers (KIP-482): a server has to read a header of a version it does not know.
+    # The client id keeps its two-byte size in flexible headers: older servers have to read the header of any ApiVersions request.
     client_size = int.from_bytes(data[8:10], "big", signed=True)
     start = 10 + max(0, client_size)
     if start + is_flexible > len(data):

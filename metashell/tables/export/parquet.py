@@ -110,7 +110,7 @@ class ParquetTable:
                     self._file.close()
 
     def _written(self, table: pa.Table) -> list[Chunk]:
-        """The chunks of columns as pyarrow writes them."""
+        """Return the chunks of columns as pyarrow writes them."""
         return chunks_of(memoryview(_file_of(table, self._layout.settings)))
 
     def _put(self, data: bytes | memoryview) -> None:
@@ -122,7 +122,7 @@ class ParquetTable:
 
 
 def _file_of(table: pa.Table | pa.Schema, settings: dict[str, Any], metadata: dict[str, str] | None = None) -> pa.Buffer:
-    """A whole file in memory, of a table in one row group or of a schema."""
+    """Return a whole file in memory, of a table in one row group or of a schema."""
     sink = pa.BufferOutputStream()
     schema = table if isinstance(table, pa.Schema) else table.schema
     with ParquetWriter(sink, schema, store_schema=False, **settings) as writer:
@@ -143,7 +143,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(64)
 def _layout(schema_bytes: bytes) -> _Layout:
-    """The layout for a schema, which is given as bytes: two that differ in metadata only would be one key."""
+    """Return the layout for a schema, which is given as bytes: two that differ in metadata only would be one key."""
     schema = file_schema(pa.ipc.read_schema(pa.py_buffer(schema_bytes)))
     # Readers see the schema of the table, not the one with dictionaries.
     plain = shaped_schema(schema, plain_type)
@@ -212,7 +212,7 @@ Written = Callable[[pa.Table], Sequence[Chunk]]
 
 
 def row_group(table: pa.Table, columns: Mapping[str, Sequence[Column]], written: Written) -> list[Chunk]:
-    """The chunks of a row group, in order. `columns` has Parquet's columns of each of ours; `written` lets pyarrow write a table."""
+    """Return the chunks of a row group, in order. `columns` has Parquet's columns of each of ours; `written` lets pyarrow write a table."""
     return _RowGroup(table.num_rows, columns).chunks(table, written)
 
 
@@ -331,7 +331,7 @@ class _RowGroup:
 
 
 def _only_value(chunks: Sequence[pa.Array]) -> Array | pa.Array | None:
-    """The value that all rows have; None if they differ, or if it would cost too much to see."""
+    """Return the value that all rows have; None if they differ, or if it would cost too much to see."""
     kind = chunks[0].type
     if pa.types.is_dictionary(kind):
         found = [_only(numbers_of(chunk.indices)) for chunk in chunks]
@@ -347,7 +347,7 @@ def _only_value(chunks: Sequence[pa.Array]) -> Array | pa.Array | None:
 
 
 def _only(cells: Array) -> Array | None:
-    """The first of some values that are all equal."""
+    """Return the first of some values that are all equal."""
     first = cells[:1]
     return first if (cells[-1:] == first).all() and (cells == first).all() else None
 
@@ -402,7 +402,7 @@ def _small_numbers(numbers: Array) -> tuple[Array, Array] | None:
 
 
 def _with_one_dictionary(values: pa.ChunkedArray) -> tuple[pa.Array, _Values | None]:
-    """The dictionary of all chunks, and the values as places in it."""
+    """Return the dictionary of all chunks, and the values as places in it."""
     kind = _type_of_values(values)
     if not pa.types.is_list(values.type):
         unified = values.unify_dictionaries()
@@ -420,7 +420,7 @@ def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def _as_in_files(table: pa.Table) -> pa.Table:
-    """The table for pyarrow: with one dictionary for all chunks, or it writes value by value; lists of ids as in `file_batch`.
+    """Return the table for pyarrow: with one dictionary for all chunks, or it writes value by value; lists of ids as in `file_batch`.
 
     Texts that may be null are written value by value: where all of a dictionary but one is used, and null, pyarrow takes the bounds of all
     of it, and says that they are exact (26.0). DuckDB 2 answers by them.

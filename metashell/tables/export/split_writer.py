@@ -96,7 +96,7 @@ def export_split(number: int, split: Split, options: ExportOptions, folder: str)
 
 
 def typed_rows(table: str, batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """The typed form of raw batches."""
+    """Return the typed form of raw batches."""
     return typed_table(table, table_of(batches).to_batches())
 
 

@@ -91,7 +91,7 @@ class Workers:
             self._futures[self._pool.submit(work, *task)] = len(self._futures)
 
     def results(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """The results of `work(*task)` with the number of the task, as they come; without processes the tasks run here, in order.
+        """Yield the results of `work(*task)` with the number of the task, as they come; without processes the tasks run here, in order.
 
         If tasks were submitted already, they are these.
         """

@@ -105,7 +105,7 @@ class Runner(Protocol):
     """A runner of the tasks of an append, in processes of this machine or of a cluster. All arguments and results can be pickled."""
 
     def balanced(self, tasks: list[Task]) -> list[Task]:
-        """The same work in tasks that fit who does it."""
+        """Return the same work in tasks that fit who does it."""
         ...
 
     def write(self, tasks: Sequence[Task], job: Job) -> Iterable[tuple[int, TaskResult]]:
@@ -335,7 +335,7 @@ def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides:
 
 
 def _written(store: Store, runner: Runner, plan: Plan, job: Job, progress: Progress | None) -> list[TaskResult]:
-    """The results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
+    """Return the results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
     results: dict[int, TaskResult] = {}
     count = 0
     for number, result in runner.write(plan.tasks, job):

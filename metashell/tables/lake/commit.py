@@ -203,7 +203,7 @@ def commit_of(
     lake: LakeFormat,
     is_reset: bool = False,
 ) -> tuple[dict[str, int], Commit, list[str]]:
-    """The commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
+    """Return the commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
 
     With `is_reset` all that was there goes. `lake` is the format of a lake that begins, or begins anew, here.
     Errors: UsageError for columns of another type.
@@ -235,7 +235,7 @@ def commit_of(
 
 
 def merge_of(state: LakeState, place: str, target_size: int | None, run: Rewriting, commit_id: str) -> tuple[Commit, list[str]] | None:
-    """The commit that puts small files together, and where its files lie; None where there are too few."""
+    """Return the commit that puts small files together, and where its files lie; None where there are too few."""
     tasks = merges(state, target_size or TARGET_SIZE, 2 if target_size is not None else MANY)
     if not tasks:
         return None
@@ -269,7 +269,7 @@ def _commit(
 
 
 def new_columns(store: Store, state: LakeState, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
+    """Return the columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
     new = {}
     for table, columns in sorted(found.items()):
         known = state.schemas.get(table, {})

@@ -56,13 +56,13 @@ class LakeFormat:
 
 
 def read_format(store: Store) -> LakeFormat | None:
-    """The format of the lake in a store, None where there is none. Errors: MetashellError for one that we do not know."""
+    """Return the format of the lake in a store, None where there is none. Errors: MetashellError for one that we do not know."""
     found = read_json(store, FORMAT)
     return None if found is None else format_of(store, found)
 
 
 def format_of(store: Store, found: dict[str, Any]) -> LakeFormat:
-    """A format by what was written of it. Errors: MetashellError for one that we do not know."""
+    """Return a format by what was written of it. Errors: MetashellError for one that we do not know."""
     if found.get("format") != FORMAT_NUMBER:
         about = store.shown_name(FORMAT)
         if "format" not in found:
@@ -133,7 +133,7 @@ def refuse_other_output(store: Store) -> None:
 
 
 def read_state(store: Store) -> LakeState:
-    """The state of a lake. Errors: MetashellError where a commit is missing or damaged."""
+    """Return the state of a lake. Errors: MetashellError where a commit is missing or damaged."""
     numbers, checkpoints = numbers_of(file.name for file in store.files(COMMITS))
     whole = max(checkpoints, default=0)
     state = LakeState()
@@ -197,7 +197,7 @@ def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
 
 
 def read_state_to_be(store: Store, table_format: str) -> tuple[LakeState, bool]:
-    """The state, with the commit that the next export to tables of this format completes; and whether there is one."""
+    """Return the state, with the commit that the next export to tables of this format completes; and whether there is one."""
     pendings = read_pendings(store, [file.name for file in store.files(PENDINGS)])
     state = read_state(store)
     for pending in pendings:
@@ -271,7 +271,7 @@ _PENDING: Final = re.compile(rf"{PENDINGS}/\d{{8,}}-[^/]+\.json", re.ASCII)
 
 
 def quoted(value: str) -> str:
-    """A value as part of a folder's name. Errors: UsageError where no file system takes it."""
+    """Return a value as part of a folder's name. Errors: UsageError where no file system takes it."""
     text = _QUOTED.sub(lambda found: f"%{ord(found[0]):02X}", writable(value))
     if text == NO_VALUE:
         text = f"%5F{text[1:]}"
@@ -281,12 +281,12 @@ def quoted(value: str) -> str:
 
 
 def folder_of(table: str, cluster_id: str, date: str) -> str:
-    """The folder of a table's rows of one cluster and day; `date` is empty where a row has none."""
+    """Return the folder of a table's rows of one cluster and day; `date` is empty where a row has none."""
     return f"table={table}/cluster_id={quoted(cluster_id)}/date={date or NO_VALUE}"
 
 
 def partition_of(name: str) -> tuple[str, str]:
-    """The cluster and the day of a file's rows, each empty where they have none."""
+    """Return the cluster and the day of a file's rows, each empty where they have none."""
     values = [part.partition("=")[2] for part in name.split("/")[1:3]]
     cluster_id, date = ("" if value == NO_VALUE else _CODE.sub(lambda found: chr(int(found[1], 16)), value) for value in values)
     return cluster_id, date
@@ -308,7 +308,7 @@ def part_name(folder: str, commit: int, number: int, commit_id: str) -> str:
 
 
 def work_of(commit_id: str) -> str:
-    """The folder in which the parts of a commit are written."""
+    """Return the folder in which the parts of a commit are written."""
     return f"{WORK}/{commit_id}"
 
 

@@ -140,12 +140,12 @@ class Epochs:
         del self._starts[at], self._runs[at]
 
     def at(self, offset: int) -> int | None:
-        """The epoch of an offset, None where it is not known."""
+        """Return the epoch of an offset, None where it is not known."""
         found = bisect_right(self._starts, offset) - 1
         return self._runs[found][2] if found >= 0 and offset < self._runs[found][1] else None
 
     def newest_before(self, offset: int) -> int:
-        """The newest epoch that is known of offsets before one, -1 where none is."""
+        """Return the newest epoch that is known of offsets before one, -1 where none is."""
         at = bisect_left(self._starts, offset)
         return self._runs[at - 1][2] if at else -1
 
@@ -313,7 +313,7 @@ Logs = dict[LogKey, LogState]
 
 
 def checkpoint_end(name: str) -> int:
-    """The offset up to which a checkpoint stands for its log, by its name; 0 for one that has none in it."""
+    """Return the offset up to which a checkpoint stands for its log, by its name; 0 for one that has none in it."""
     parsed = parse_name(name)
     return parsed.snapshot_id.offset if parsed is not None and parsed.snapshot_id is not None else 0
 

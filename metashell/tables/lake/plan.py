@@ -129,7 +129,7 @@ class Planner:
         self._given = InputConflicts()
 
     def keys_of(self, files: Sequence[InputFile]) -> list[LogKey]:
-        """The log of each file. Errors: UsageError for what can be read only once."""
+        """Return the log of each file. Errors: UsageError for what can be read only once."""
         for file in files:
             if is_read_once(file.path):
                 raise UsageError(f"{file.path}: can be read only once, so nothing can say what of it a lake has: give a file", file.path)
@@ -369,7 +369,7 @@ class Planner:
         found.covered.directory = directory
 
     def _directory_of(self, file: InputFile, key: LogKey) -> str:
-        """The id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
+        """Return the id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
         if file.log == METADATA or not key.node:
             return directory_of(file)
         folder = folder_of(file.path)

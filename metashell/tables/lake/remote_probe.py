@@ -69,7 +69,7 @@ def last_batch(file: OpenFile, start: int, size: int) -> int | None:
 
 
 def _leads_to_end(window: bytes, at: int) -> int | None:
-    """The start of the last of the good batches, of growing offsets, that lead from a place to the end of some bytes."""
+    """Return the start of the last of the good batches, of growing offsets, that lead from a place to the end of some bytes."""
     offset, last = -1, at
     while at < len(window):
         if not could_start(window, at, len(window) - at):
@@ -142,7 +142,7 @@ def anchor_of(buf: bytes, at: int = 0) -> Anchor | None:
 
 
 def batch_at(file: OpenFile, position: int) -> tuple[Anchor, int] | None:
-    """The batch that starts at a byte of a file, and its size; None where none does."""
+    """Return the batch that starts at a byte of a file, and its size; None where none does."""
     head = file.read_at(position, HEADER_SIZE)
     found = anchor_of(head)
     if found is None:
@@ -151,7 +151,7 @@ def batch_at(file: OpenFile, position: int) -> tuple[Anchor, int] | None:
 
 
 def first_timestamp(file: OpenFile) -> int:
-    """The base timestamp of a file's first batch; 0 in formats that have none there."""
+    """Return the base timestamp of a file's first batch; 0 in formats that have none there."""
     head = file.peek(HEADER_SIZE)
     return int.from_bytes(head[27:35], "big", signed=True) if len(head) >= HEADER_SIZE and head[MAGIC_AT] == MAGIC_MAX else 0
 
@@ -172,7 +172,7 @@ class Hops:
     is_guessed: bool = False
 
     def epoch_runs(self, end: int) -> Iterator[tuple[int, int, int]]:
-        """The runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
+        """Yield the runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
         yield from self.seen
         if any(start >= until or epoch >= following for (start, epoch), (until, following) in pairwise(self.epochs)):
             return

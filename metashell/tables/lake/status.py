@@ -82,7 +82,7 @@ class LakeStatus:
         return "begun" if pending.number == self.state.number + 1 else "lost"
 
     def tables(self) -> list[TableState]:
-        """The tables that have files, or once had rows, by name."""
+        """Return the tables that have files, or once had rows, by name."""
         found = []
         for table in sorted({*self.state.rows, *(file.table for file in self.state.files.values())}):
             files = [file for file in self.state.files.values() if file.table == table]
@@ -153,7 +153,7 @@ def lake_commits(store: Store, last: int | None = None) -> Iterator[Commit]:
 
 
 def ask_in_parallel(store: Store, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The results of requests, in order; of those to a store a few wait at a time."""
+    """Yield the results of requests, in order; of those to a store a few wait at a time."""
     if store.is_local:
         yield from map(work, items)
         return
@@ -268,7 +268,7 @@ def _one_moment(store: Store) -> _Moment:
 
 
 def _removed_since(store: Store, number: int) -> set[str]:
-    """The files that commits after this one have removed."""
+    """Return the files that commits after this one have removed."""
     gone: set[str] = set()
     while (commit := read_commit(store, number := number + 1)) is not None:
         gone.update(commit.removed)
@@ -300,7 +300,7 @@ def _look(store: Store, sizes: Mapping[str, int], file: LakeFile) -> Finding | N
 
 
 def _row_count(store: Store, name: str) -> int:
-    """The rows of a file, by its footer."""
+    """Return the rows of a file, by its footer."""
     # `status` goes by the ledger alone, and needs no pyarrow.
     from pyarrow.parquet import read_metadata
 

@@ -180,7 +180,7 @@ def _topics_of_classic(row: Row) -> Iterator[Row]:
 
 
 def _subscribed(members: list[Row] | tuple[Row, ...]) -> list[str] | None:
-    """The topics of all members; None where one of them cannot be read."""
+    """Return the topics of all members; None where one of them cannot be read."""
     topics: dict[str, None] = {}
     for member in members:
         try:
@@ -263,7 +263,7 @@ def _marker(row: Row) -> Iterator[Row]:
 
 
 def only_transactions(source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of a source that are about transactions: few, mostly, and found without objects."""
+    """Return the rows of a source that are about transactions: few, mostly, and found without objects."""
     if source == "control":
         return batch.filter(compute.is_in(batch.column("type"), value_set=pa.array(_MARKERS)))
     return batch.filter(compute.and_(batch.column("is_transactional"), compute.invert(batch.column("is_control"))))

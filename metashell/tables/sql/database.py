@@ -115,7 +115,7 @@ class Database:
             raise self._reason(error) from error
 
     def statements(self, text: str) -> list[str]:
-        """The statements of a text, without what separates them."""
+        """Return the statements of a text, without what separates them."""
         try:
             return [statement.query.strip().rstrip(";") for statement in self._connection.extract_statements(text)]
         except duckdb.Error as error:
@@ -220,7 +220,7 @@ class Scan(NamedTuple):
         return self.columns is None or column in self.columns or column in str(self.condition)
 
     def of(self, table: pa.Table) -> Any:
-        """The scanner of a table that has all the rows."""
+        """Return the scanner of a table that has all the rows."""
         return ds.dataset(table).scanner(columns=self.columns, filter=self.condition)
 
 
@@ -238,7 +238,7 @@ class Trouble:
         self._error = self._error or error
 
     def taken(self) -> BaseException | None:
-        """The error, once."""
+        """Return the error, once."""
         error, self._error = self._error, None
         return error
 
@@ -287,14 +287,14 @@ class FilterBounds:
         self._condition = condition
 
     def bounds(self) -> Bounds:
-        """The bounds between which all rows lie that the filter keeps."""
+        """Return the bounds between which all rows lie that the filter keeps."""
         try:
             return reduce(lambda found, name: found.on(name, self._range(name)), BOUNDED, ANY)
         except pa.ArrowException:
             return ANY
 
     def types(self, column: str = "type") -> frozenset[str] | None:
-        """The only texts that a column has in rows that the filter keeps, None where there may be others."""
+        """Return the only texts that a column has in rows that the filter keeps, None where there may be others."""
         if column not in self._schema.names:
             return None
         named = sorted({found[1] for found in _TEXT.finditer(str(self._condition))})

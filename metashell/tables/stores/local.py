@@ -27,7 +27,7 @@ PART = ".part"
 
 
 def path_of_uri(uri: str) -> str:
-    """The path of a `file://` URI. Errors: UsageError for one of another machine."""
+    """Return the path of a `file://` URI. Errors: UsageError for one of another machine."""
     rest = uri.partition(URI_MARK)[2].partition("?")[0]
     if not rest.startswith("/"):
         host, _, rest = rest.partition("/")
@@ -266,7 +266,7 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
 
 
 def _local(source: str) -> list[str]:
-    """The paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
+    """Return the paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
     if is_uri(source):
         return [path_of_uri(source)] if source.partition(URI_MARK)[0].lower() == "file" else []
 
@@ -286,7 +286,7 @@ def _lies_in(own: list[str], parts: list[str]) -> bool:
 
 
 def _parts(uri: str) -> list[str]:
-    """The scheme and the parts of a path, without what opens the store."""
+    """Return the scheme and the parts of a path, without what opens the store."""
     scheme, _, rest = shown_uri(uri).partition(URI_MARK)
     path = unquote(rest.partition("?")[0])
     return [_SAME.get(scheme.lower(), scheme.lower()), *filter(None, path.split("/"))]

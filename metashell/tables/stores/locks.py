@@ -43,7 +43,7 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """The owner of the lock on a folder, None if nobody writes to it now.
+    """Return the owner of the lock on a folder, None if nobody writes to it now.
 
     In a store the clock of this machine stands for that of the store, which only a writer can read. Errors: MetashellError.
     """
@@ -109,7 +109,7 @@ def parse_owner(text: bytes) -> dict[str, Any]:
 
 
 def owner_text(said: dict[str, Any]) -> str:
-    """The owner in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
+    """Return the owner in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
     words = {key: terminal_line(str(said.get(key, "?"))) for key in ("purpose", "pid", "host", "since")}
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
 
@@ -193,7 +193,7 @@ def is_ours(folder: str) -> bool:
 
 
 def _locked_file(folder: str, real: str, path: str) -> int:
-    """The descriptor of the locked file."""
+    """Return the descriptor of the locked file."""
     try:
         os.makedirs(real, exist_ok=True)
         for _ in range(_TRIES):
@@ -233,7 +233,7 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 
 def in_use_error(shown: str, said: bytes) -> UsageError:
-    """The error for a folder that another process has locked, with what it wrote about itself."""
+    """Return the error for a folder that another process has locked, with what it wrote about itself."""
     found = parse_owner(said)
     who = owner_text(found) if found else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)
@@ -284,7 +284,7 @@ class StoreLock:
         self._thread.start()
 
     def _others(self) -> Iterator[tuple[str, bytes]]:
-        """The locks of others that may be alive: what they wrote about themselves."""
+        """Yield the locks of others that may be alive: what they wrote about themselves."""
         found = self.listed(self._files, LOCK_FOLDER)
         (now_ms,) = (file.mtime_ms for file in found if file.name == self.name)
         for file in found:

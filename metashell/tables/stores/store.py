@@ -36,7 +36,7 @@ class Held(Protocol):
         ...
 
     def listed(self, store: Store, folder: str) -> list[StoreFile]:
-        """The files below a folder that the lock lies in, by a list that is not older than the lock. Errors: MetashellError."""
+        """Return the files below a folder that the lock lies in, by a list that is not older than the lock. Errors: MetashellError."""
         ...
 
 
@@ -52,7 +52,7 @@ class Store(Protocol):
     is_local: bool
 
     def shown_name(self, name: str) -> str:
-        """The path or URI of a file, for messages."""
+        """Return the path or URI of a file, for messages."""
         ...
 
     def require_writable(self) -> None:
@@ -87,7 +87,7 @@ class Store(Protocol):
         ...
 
     def files(self, below: str = "") -> list[StoreFile]:
-        """All files below a folder, at any depth, by name; no file that is being written."""
+        """Return all files below a folder, at any depth, by name; no file that is being written."""
         ...
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
@@ -118,7 +118,7 @@ class Store(Protocol):
         ...
 
     def sink(self, name: str) -> str | tuple[Any, str]:
-        """A path, or pyarrow's file system and a path in it, to write to directly.
+        """Return a path, or pyarrow's file system and a path in it, to write to directly.
 
         After a crash, or an error, part of the file may be there: for names that a later step moves, when all of them are whole.
         """
@@ -130,7 +130,7 @@ class Store(Protocol):
 
 
 def checked_name(name: str) -> str:
-    """A name that lies below its folder. Errors: ValueError, which is a mistake of ours: what comes from data is quoted."""
+    """Return a name that lies below its folder. Errors: ValueError, which is a mistake of ours: what comes from data is quoted."""
     if any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
         raise ValueError(f"not a name of a file: {name!r}")
     return name
@@ -161,7 +161,7 @@ _HOPELESS: Final = ("curlCode: 6,", "curlCode: 7,", "curlCode: 60,", "UNKNOWN_HO
 
 
 def retry(work: Callable[[], T], wait: Callable[[float], None] | None = None) -> T:
-    """The result of work that may be repeated. Errors: that of the last try."""
+    """Return the result of work that may be repeated. Errors: that of the last try."""
     for seconds in WAITS_S:
         try:
             return work()
