@@ -256,7 +256,7 @@ class SparkTasks:
         return self._run(RewriteTask(place, work), list(enumerate(tasks)))
 
     def stop(self) -> None:
-        """Nothing runs any more: results come together."""
+        """Do nothing: all results come at once, so no task runs any more."""
 
     def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
         try:

@@ -181,7 +181,7 @@ def _range(test: Test, kind: pa.DataType) -> Range:
 
 
 def _number(value: Any, kind: pa.DataType) -> tuple[int, int]:
-    """A value as the whole numbers next to it, at or below and at or above: columns of times have microseconds, logs milliseconds."""
+    """Return the whole numbers at or below and at or above a value: columns of times have microseconds, logs milliseconds."""
     if not pa.types.is_timestamp(kind):
         return int(value), int(value)
     micros = pa.scalar(value, kind).value

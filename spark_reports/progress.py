@@ -250,7 +250,7 @@ def _first_offset(log: GrowingLog) -> int | None:
 
 
 def _end_of(file: InputFile, start: int) -> tuple[int, list[tuple[int, BatchHeader]]]:
-    """The end of the last whole frame from `start` on, and the last batches there. A tail that is half written waits for its rest."""
+    """Return the end of the last whole frame from `start` on, and the last batches there. A half-written tail is left for later."""
     with open_input(file.path, strict=True) as opened:
         end, headers = start, []
         for position, header, following in headers_from(opened, start, opened.size() or 0):

@@ -246,7 +246,7 @@ def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
 
 
 def settings_for(table_format: str, jars: str) -> dict[str, str]:
-    """The settings of a session that writes tables of a format; its jars come from Maven, unless they are given or spark-submit has them.
+    """Return the settings of a session that writes tables of a format; jars come from Maven, unless given or from spark-submit.
 
     Errors: UsageError where there are none for this Spark.
     """

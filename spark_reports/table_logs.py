@@ -87,7 +87,7 @@ def require_readable(place: str) -> None:
 
 
 def java_uri(place: str) -> str:
-    """A folder as Java's file systems know it: nothing is quoted, `s3://` is `s3a://`, and no key or setting is in it: plans show it."""
+    """Return a folder as Java's file systems know it: unquoted, `s3a://` for `s3://`, without keys and settings, as plans show it."""
     if not is_uri(place):
         return _file_uri(os.path.abspath(place))
     scheme, _, rest = shown_uri(place).partition("?")[0].partition(URI_MARK)
@@ -147,7 +147,7 @@ class DeltaTables:
         return found is not None and found.number >= number
 
     def lost(self, table: str, look: TableState, last: int, rows: int) -> str:
-        """A restore makes a new version of old files, and leaves the transactions as they were: the versions before it are followed."""
+        """Return how a table lost commits, empty if it did not. A restore keeps the transactions, so versions before it are followed."""
         version = int(look.base or 0)
         for _ in range(_VERSIONS_MAX):
             if version < 0:
@@ -318,7 +318,7 @@ class IcebergTables:
 
 
 def _snapshots(loaded: Any) -> Iterator[tuple[str, str]]:
-    """The ids of the current snapshot and those before it, and which commit each says that it is; an empty id where older ones are gone."""
+    """Yield the ids of the current snapshot and those before it, each with its commit; an empty id where older ones are gone."""
     snapshot = loaded.currentSnapshot()
     while snapshot is not None:
         yield str(snapshot.snapshotId()), snapshot.summary().get(_COMMIT) or ""

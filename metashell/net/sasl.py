@@ -299,7 +299,7 @@ class ScramServer:
         if len(proof) != len(signature):
             raise SaslError(_INVALID_CREDENTIALS)
         # The proof is ClientKey xor signature, and the stored key is the hash of ClientKey: the server can check a proof, and cannot
-        # make one. An unknown name runs through the same steps, and fails only at `_owner`, with the same words.
+        # make one. An unknown name runs through the same steps, and fails at the same line with the same words.
         stored_key = hashlib.new(self._hash, _xor(proof, signature)).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key) or not self._owner:
             raise SaslError(_INVALID_CREDENTIALS)

@@ -135,7 +135,7 @@ def resync(file: OpenFile, broken: int, end: int) -> int | None:
 
 
 def could_start(window: bytes, at: int, left: int) -> bool:
-    """A cheap look at what might be a header: a length that fits, and record counts that do."""
+    """Return whether a header may start here, by a cheap look: its length and its record counts fit."""
     if at + HEADER_SIZE > len(window):
         return False
     length = unpack_length(window, at + 8)[0] + LEAD_SIZE
@@ -191,7 +191,7 @@ Is = Callable[[BatchHeader], bool]
 
 
 def narrow_range(file: OpenFile, size: int, bounds: Bounds) -> tuple[int, int]:
-    """The part of a file of `size` bytes outside of which no wanted batch lies, by offset and epoch; its ends are ends of batches."""
+    """Return the part of a file of `size` bytes that has all wanted batches, by offset and epoch; its ends are ends of batches."""
     if bounds.is_empty:
         return 0, 0
     start, end = 0, size

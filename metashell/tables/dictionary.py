@@ -71,12 +71,12 @@ def record_tables(log: str) -> dict[int, str]:
 
 
 def record_table_name(message: str) -> str:
-    """`PartitionChangeRecord` is in the table `partition_change`."""
+    """Return the table of a record's name: `partition_change` for `PartitionChangeRecord`."""
     return snake_case(message.removesuffix("Record"))
 
 
 def key_table_name(message: str) -> str:
-    """`OffsetCommitKey` is in the table `offset_commit`."""
+    """Return the table of a key's name: `offset_commit` for `OffsetCommitKey`."""
     return snake_case(message.removesuffix("Key"))
 
 
@@ -193,7 +193,7 @@ def meaning_of(table: str, path: str, siblings: Collection[str]) -> Meaning | No
 
 
 def base_of(path: str, siblings: Collection[str]) -> str | None:
-    """The path of the column that a companion goes with; None for what is no companion."""
+    """Return the path of the column that a companion goes with; None for any other column."""
     name = path.rpartition(".")[2]
     found = (ending for ending in COMPANIONS if name.endswith(ending) and name.removesuffix(ending) in siblings)
     ending = next(found, None)
@@ -255,7 +255,7 @@ def _fitting(table: str, path: str) -> Iterator[Field]:
 
 
 def _endings(path: str) -> Iterator[str]:
-    """`a.b.c`, `b.c`, `c`."""
+    """Yield the endings of a path, the longest first: `a.b.c`, `b.c`, `c`."""
     while path:
         yield path
         path = path.partition(".")[2]

@@ -139,7 +139,7 @@ def is_read_once(path: str) -> bool:
 
 
 def open_input(path: str, *, strict: bool = False) -> OpenFile:
-    """A file by path or URI. With `strict` a store that fails is an error of each read, else the end of the file, with its `trouble`.
+    """Open a file by path or URI. With `strict` a store that fails is an error of each read, else the end of the file, with its `trouble`.
 
     Errors: UsageError where it cannot be opened.
     """
@@ -189,7 +189,7 @@ _MARKS = frozenset("*[")
 
 
 def expand_globs(path: str) -> list[str]:
-    """The paths or URIs that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
+    """Return the paths or URIs that a pattern stands for, a plain path as it is. Errors: UsageError for a pattern without matches."""
     if not is_uri(path):
         return paths_of(path) if os.path.lexists(path) or "{" not in path else _of_several(path, paths_of)
     base = path.partition("?")[0]

@@ -120,7 +120,7 @@ class RemoteTree:
             retry(work)
 
     def read(self, folder: str, name: str) -> bytes | None:
-        """A small file, None where it cannot be read. Errors: PathError where the store fails: it may say of which cluster a log is."""
+        """Return a small file, None where it cannot be read. Errors: PathError where the store fails: the file may name a log's cluster."""
 
         def work() -> bytes:
             with self._system.open_input_file(f"{folder}/{name}") as file:

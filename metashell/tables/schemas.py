@@ -238,7 +238,7 @@ def with_spark_metadata(schema: pa.Schema) -> pa.Schema:
 
 
 def spark_row_metadata(schema: pa.Schema) -> str:
-    """The schema as Spark writes it into the footer of a Parquet file, in JSON: uuids are binary; comments are those of the fields."""
+    """Return the schema as Spark writes it into a Parquet footer, in JSON: uuids are binary; comments are those of the fields."""
     return json.dumps({"type": "struct", "fields": [_spark_field(field) for field in schema]}, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -146,7 +146,7 @@ def logs_of(splits: Iterable[Split]) -> set[LogKind | None]:
 
 
 def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths: str | Sequence[str]) -> None:
-    """Errors: UsageError for a table whose log was not found: an empty table would say that there is nothing in it."""
+    """Require the log of each table. Errors: UsageError where it was not found: an empty table would say that nothing is in it."""
     for table in tables:
         if not has_log(logs, table):
             raise absent_log(paths, table)

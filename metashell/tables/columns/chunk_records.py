@@ -183,7 +183,7 @@ def _write_pairs(
 
 
 def _put_one(columns: _Columns, row: int, texts: Texts, key: bytes | None, value: bytes | None) -> None:
-    """A record that is not as usual."""
+    """Put one unusual record into the columns."""
     if isinstance(texts, CoordinatorTexts):
         text = texts.text(key, value)
         columns.put(row, text, f'{{"key":{text.key},"value":{text.data}}}')
@@ -260,7 +260,7 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
 
 
 def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int) -> None:
-    """A frame of multi-byte varints, of KIP-631, or none at all."""
+    """Read a frame with varints of several bytes (KIP-631); a row without a whole frame gets the type OTHER."""
     rows = typed.rows
     start, size = int(rows.value_start[row]), int(rows.value_size[row])
     typed.types[row] = OTHER

@@ -183,7 +183,7 @@ def add_plain(chunk: Chunk, data: bytes) -> bool:
 
 
 def _hop(header_at: list[int], window: bytes, at: int) -> int:
-    """The tight loop: adds batches that are not compressed and have the right checksum; returns where it stopped."""
+    """Add batches that are not compressed and have the right checksum, in a tight loop; return the position where it stopped."""
     append, unpack = header_at.append, _unpack_usual
     size = len(window)
     last = size - HEADER_SIZE

@@ -148,7 +148,7 @@ class _Reading:
             self.odd[rows[odd]] = True
 
     def _tags(self) -> None:
-        """The tagged fields, one tag of each row at a time; a tag that the version does not know makes a row odd."""
+        """Read the tagged fields, one tag of each row at a time; a tag that the version does not know makes a row odd."""
         tagged = self.reader.tagged
         counts = self.buffer.bytes[self.at]
         self.at += 1
@@ -287,7 +287,7 @@ class RangeCells:
         return pa.Array.from_buffers(kind, row_count, [validity, offsets, data], null_count)
 
     def _elements(self, buffer: Buffer, starts: Ints, counts: Ints, most: int, is_even: bool) -> Array:
-        """The elements of all arrays. Short arrays are read as blocks of the longest one's length, and what is too much is dropped."""
+        """Return the elements of all arrays. Short arrays are read as blocks of the longest one's length, and the surplus is dropped."""
         if most > _BLOCK_MAX:
             return buffer.take(self.type, range_positions(starts, counts, self.width))
         if most == 0:

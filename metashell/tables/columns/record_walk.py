@@ -158,7 +158,7 @@ def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, heade
 
 
 def _short_fields(words: Ints, at: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints] | None:
-    """The fields of records without a key whose deltas take at most two bytes each, and the value's size three: they lie in one word.
+    """Return the fields of records without a key whose deltas take up to two bytes each, and the value's size three: one word has them.
 
     Shape: `words` are the eight bytes from `at` on, the first one lowest. None where a record is not so short.
     """

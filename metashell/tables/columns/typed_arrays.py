@@ -55,7 +55,7 @@ def id_texts(fixed: pa.Array, text_of: TextOf | None = None) -> pa.DictionaryArr
 
 
 def _distinct_texts(fixed: pa.Array) -> pa.Array:
-    """All at once: zeros complete three bytes, which base64 writes as four characters, so that the texts lie at equal distances."""
+    """Encode all ids at once: zeros complete three bytes, which base64 writes as four characters, so all texts have one length."""
     count = len(fixed)
     if not count:
         return pa.array([], pa.string())
@@ -347,7 +347,7 @@ def _with_nulls(array: pa.Array, values: Values) -> Values:
 
 
 def time_texts(array: pa.Array) -> Values:
-    """`2026-11-20T12:25:33.440Z`, as `amounts.time_text` writes it; microseconds where a time has any, no Z where no zone is meant."""
+    """Return times as `2026-11-20T12:25:33.440Z`, like `amounts.time_text`: with microseconds if a time has any, without Z if no zone."""
     micros = array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).fill_null(0).to_numpy()
     zone = "" if array.type.tz is None else "Z"
     texts = np.datetime_as_string(micros.view("datetime64[us]"), unit="us").tolist()

@@ -85,7 +85,7 @@ class Buffer:
         return view
 
     def blocks(self, kind: str, starts: Ints, count: int) -> Array:
-        """`count` neighbouring values of a fixed-width primitive at each place, a row for each place."""
+        """Return `count` neighbouring values of a fixed-width primitive at each place, a row for each place."""
         width = WIDTHS[kind] * count
         view = np.ndarray((len(self.data) - width + 1,), f"V{width}", self.data, strides=(1,))
         code = DTYPES[kind]

@@ -132,18 +132,18 @@ class Levels:
 
 
 def like_levels(column: Column, rows: int, level: int = 1) -> Levels:
-    """All rows are alike: null (0) or a value (1); of a list null (0) or without elements (1)."""
+    """Return the levels of rows that are all alike: null (0) or a value (1); of a list null (0) or without elements (1)."""
     data = _sized(_run_of(level, rows))
     return Levels(_sized(_run_of(0, rows)) + data if column.is_list else data, rows, 0 if level else rows)
 
 
 def row_levels(is_valid: Array) -> Levels:
-    """Values that may be null."""
+    """Return the levels of values that may be null."""
     return Levels(_sized(_packed_bits(is_valid)), len(is_valid), int(len(is_valid) - np.count_nonzero(is_valid)))
 
 
 def list_levels(offsets: Array, is_valid: Array | None) -> Levels:
-    """Lists, which may be null, of values that are not."""
+    """Return the levels of lists, which may be null, of values that are not."""
     counts = np.diff(offsets)
     entries = np.maximum(counts, 1)
     ends = np.cumsum(entries)

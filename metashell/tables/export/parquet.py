@@ -276,7 +276,7 @@ class _RowGroup:
         return table
 
     def _constant(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column whose rows are all alike, where that is cheap to see."""
+        """Write a column whose rows are all alike, where that is cheap to see. Return whether it was written."""
         column = columns[0]
         if len(columns) > 1 or not is_known(column.type):
             return False
@@ -290,7 +290,7 @@ class _RowGroup:
         return value is not None and self._put(constant_chunk(column, value, self.rows))
 
     def _numbers(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of numbers that lie together, or of lists of such: the ids of nodes and partitions, counts."""
+        """Write a column of small numbers, or of lists of such, as ids of nodes and partitions or counts. Return whether it was written."""
         if len(columns) > 1 or name in RISING or not pa.types.is_integer(_type_of_values(values)):
             return False
         found = _values_of(values, numbers_of)
@@ -300,7 +300,7 @@ class _RowGroup:
         return self._put(indexed_chunk(columns[0], indices_of(found.levels(columns[0], self.rows), indexed[0]), indexed[1]))
 
     def _texts(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of texts that come with a dictionary, or of lists of such."""
+        """Write a column of texts that come with a dictionary, or of lists of such. Return whether it was written."""
         if len(columns) > 1 or not pa.types.is_dictionary(_type_of_values(values)):
             return False
         dictionary, found = _with_one_dictionary(values)
@@ -315,7 +315,7 @@ class _RowGroup:
         return self._put(indexed_chunk(columns[0], indices, dictionary))
 
     def _ids(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of ids, or of lists of such, whose texts have been written with a dictionary: they have the same indices."""
+        """Write a column of ids, or of lists of such, with the indices of their texts' dictionary. Return whether it was written."""
         text = self.texts.get(f"{name}_text")
         if text is None or _type_of_values(values) != UUID:
             return False

@@ -71,7 +71,7 @@ class Workers:
             self._processes = [process for process in active_children() if process not in others]
 
     def _start_method(self) -> str:
-        """A fork is quick and shares what is loaded; processes that are spawned take 0.7 s of CPU time to load it anew.
+        """Return how processes start. A fork is quick and shares loaded modules; a spawned process takes 0.7 s of CPU time to load them.
 
         A fork is safe unless pyarrow has been used before: its threads, and those of a store's client, would be missing.
         """
@@ -137,13 +137,13 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _begin(prepare: Callable[[], object]) -> None:
-    """The start of each process."""
+    """Start a process: watch its parent, and prepare its work."""
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 
 
 def _end_with_parent() -> None:
-    """Without this, a process whose parent was killed would wait for ever and keep the parent's standard output open."""
+    """End this process when its parent ends: it would wait for ever, and keep a killed parent's standard output open."""
     from multiprocessing import parent_process
 
     parent = parent_process()
@@ -153,7 +153,7 @@ def _end_with_parent() -> None:
 
 
 def _ready() -> None:
-    """A task that does nothing: it makes the pool start a process."""
+    """Do nothing. As a task it makes the pool start a process."""
 
 
 def is_large(paths: Sequence[str]) -> bool:

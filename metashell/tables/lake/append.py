@@ -105,7 +105,7 @@ class Runner(Protocol):
     """A runner of the tasks of an append, in processes of this machine or of a cluster. All arguments and results can be pickled."""
 
     def balanced(self, tasks: list[Task]) -> list[Task]:
-        """Return the same work in tasks that fit who does it."""
+        """Return the same work in tasks that fit the runner."""
         ...
 
     def write(self, tasks: Sequence[Task], job: Job) -> Iterable[tuple[int, TaskResult]]:
@@ -147,7 +147,7 @@ def append_to_store(
     progress: Progress | None = None,
     planned: Callable[[int], None] | None = None,
 ) -> AppendReport:
-    """Add to a lake what it lacks, or write it anew. `purpose` is what others are told while it is locked.
+    """Add to a lake what it lacks, or write it anew. Others see `purpose` while it is locked.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped; UsageError for what cannot be opened, contradicts the lake or
     does not fit it, and where another writes to it; MetashellError of the store. The lake is then as it was.
@@ -290,7 +290,7 @@ def _merge(options: AppendOptions, store: Store, held: Held, state: LakeState, r
 
 
 def open_to_write(store: Store, held: Held, options: AppendOptions, commits: Commits) -> tuple[LakeFormat, LakeState, str]:
-    """The lake of a store whose lock is held, after what another left was completed or undone. The format of a new one is not written."""
+    """Return the lake of a store whose lock is held, with the work of others completed or undone. A new one's format is not written."""
     refuse_unfit(store, options, commits.table_format)
     recovered = commits.recover(store, held)
     state = read_state(store)
@@ -393,7 +393,7 @@ def load_worker_modules() -> None:
 
 
 def spool_of(store: Store) -> AbstractContextManager[str]:
-    """A folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
+    """Return a folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
     if store.is_local:
         return nullcontext("")
 

@@ -194,7 +194,7 @@ def shown_path(path: str) -> str:
 
 
 def known_log(file: InputFile) -> LogKey | None:
-    """The log of a file whose meta.properties names cluster and node; None without them, or where its folder is not that of a log."""
+    """Return the log of a file whose meta.properties names cluster and node; None without them, or outside a log's folder."""
     node = file.node
     if node is None or not node.cluster_id or node.node_id is None:
         return None
@@ -320,7 +320,7 @@ def _is_changed(piece: Piece) -> bool:
 
 
 def _version_now(path: str) -> str | None:
-    """None where there is no such file any more."""
+    """Return a text that changes with the file; None if the file is gone."""
     if is_uri(path):
         from metashell.tables.remote_files import version_now
 

@@ -303,7 +303,7 @@ def require_few_files(shown: str, count: int) -> None:
 
 
 def part_name(folder: str, commit: int, number: int, commit_id: str) -> str:
-    """No two writers have the same: one that slept while another made the commit of that number moves nothing onto the other's files."""
+    """Return the name of a part, unique to its writer: one that slept while another made that commit moves nothing onto the other's."""
     return f"{folder}/part-{commit:08d}-{number:05d}-{commit_id[:8]}.parquet"
 
 
@@ -325,7 +325,7 @@ def checkpoint_name(number: int) -> str:
 
 
 def numbers_of(names: Iterable[str]) -> tuple[list[int], list[int]]:
-    """The numbers of commits among the names of files, and those of checkpoints. Other files may lie beside them: copies leave some."""
+    """Return the numbers of commits and of checkpoints among the names of files. Other files may lie there: copies leave some."""
     found = [match for name in names if (match := _COMMIT.fullmatch(name))]
     return [int(match[1]) for match in found if not match[2]], [int(match[1]) for match in found if match[2]]
 
@@ -360,7 +360,7 @@ class Rewrite:
 
 
 def merges(state: LakeState, target_size: int, least: int) -> list[Rewrite]:
-    """The files to put together: at least so many of one table, cluster and day, each below half the target, up to the target together.
+    """Return the files to put together: `least` or more of one table, cluster and day, each below half the target, up to the target in all.
 
     Files in which one path stands for different logs are kept apart: `file` has to tell whose a row is.
     """
@@ -391,7 +391,7 @@ def _groups(state: LakeState, files: Iterable[LakeFile], target_size: int) -> li
 
 
 def cuts(state: LakeState, cut: dict[LogKey, int]) -> list[Rewrite]:
-    """The files that may hold rows of logs from an offset on, which are to go; of a checkpoint that stands for more, every row is."""
+    """Return the files that may hold rows to remove: those of logs from an offset on; of a checkpoint that stands for more, all."""
     found = []
     for _, file in sorted(state.files.items()):
         left_out = []

@@ -187,7 +187,7 @@ class Planner:
     # ---- checkpoints
 
     def _add_checkpoint(self, file: InputFile, key: LogKey, now: LogState) -> bool:
-        """A checkpoint repeats the log before it: it is read where it stands for offsets that the lake lacks."""
+        """Plan a checkpoint if it stands for offsets that the lake lacks, as it repeats the log before it. Return whether it is read."""
         name = file.checkpoint
         stands_for = checkpoint_end(name)
         known = now.offsets.copy()
@@ -334,7 +334,7 @@ class Planner:
         return found
 
     def _add_packed(self, file: InputFile, key: LogKey, now: LogState, version: str) -> bool:
-        """A compressed file is read front to back: all of it or nothing."""
+        """Plan a compressed file, which is read front to back: all of it or nothing. Return whether it is read."""
         judge = BatchJudge(file, now, may_fall=self._replaces)
         runs = LakeGaps(now, judge)
         with _opened(file) as opened:
@@ -359,7 +359,7 @@ class Planner:
         return True
 
     def _judge_disk(self, file: InputFile, key: LogKey, now: LogState, found: _Found) -> None:
-        """A disk that was formatted again may hold another log: one batch that the lake knows shows that it does not."""
+        """Note a changed disk: one formatted again may hold another log. One batch that the lake knows shows that it does not."""
         directory = self._directory_of(file, key)
         if found.is_proved:
             self._unproved.pop(key, None)

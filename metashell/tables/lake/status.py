@@ -140,7 +140,7 @@ def _is_there(path: str) -> bool:
 
 
 def lake_commits(store: Store, last: int | None = None) -> Iterator[Commit]:
-    """The commits of a lake, or only the `last` ones, the oldest first. Errors: as of `lake_status`, once what is before was given."""
+    """Yield the commits of a lake, or only the `last` ones, the oldest first. Errors: as of `lake_status`, after the commits before."""
     require_lake(store)
     newest = max(numbers_of(file.name for file in store.files(COMMITS))[0], default=0)
     while read_commit(store, newest + 1) is not None:  # a list may lack what was written a moment ago
@@ -256,7 +256,7 @@ class _Moment(NamedTuple):
 
 
 def _one_moment(store: Store) -> _Moment:
-    """All of one time: an export may end in between, which is then looked at once more."""
+    """Return status and files of one moment. An export may end in between: then both are read again."""
     for _ in range(_CHECK_TRIES):
         status = lake_status(store)
         sizes = {file.name: file.size for file in store.files()}

@@ -286,7 +286,7 @@ def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
 
 
 def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0, *, largest: bool = False) -> list[dict[str, Any]]:
-    """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
+    """Return a row for each x and series, with sums or maxima of `values`, and `COUNT`; where a step is given, x is its number."""
     x = table.column(chart.x[0])
     if step_s:
         x = pa.array((as_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())

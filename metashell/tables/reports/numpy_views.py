@@ -404,5 +404,5 @@ class NumpyViews:
             self._partitions.add(table, batch)
 
     def make(self, view: str, topic_names: Callable[[], pa.Table], undone: Sequence[Span]) -> dict[str, pa.Table]:
-        """A view, and those that are made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
+        """Return a view, and those made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
         return {view: self._records.table()} if view == RECORD_SUMS else make_views(self._partitions, topic_names, undone)

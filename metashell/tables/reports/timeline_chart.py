@@ -159,7 +159,7 @@ _EDGE: Final = 0.12
 
 
 def draw_axis(labels: list[str], places: list[float]) -> str:
-    """Some of the labels at their places, from 0 to 1; they are in order."""
+    """Draw an axis with some of the labels at their places, from 0 to 1; they are in order."""
     step = max(1, -(-(len(labels) - 1) // (_LABELS - 1)))
     marks = []
     last = -1.0

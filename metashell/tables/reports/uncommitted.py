@@ -59,7 +59,7 @@ class Run(NamedTuple):
 def transaction_spans(
     begins: Iterable[Place], ends: Iterable[Place], aborts: Iterable[Place], has_gap_after: Callable[[Place], bool]
 ) -> list[Span]:
-    """The span that each abort takes back: all from the transaction's begin on; and all of one that has not ended where the log does.
+    """Return the span that each abort takes back, from the transaction's begin on, and that of one still open at the log's end.
 
     An abort whose begin was not read takes back nothing; nor is a transaction open whose end may lie in what was not read.
 
@@ -78,7 +78,7 @@ def transaction_spans(
 
 
 def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> list[Span]:
-    """The span that a leader wrote from the offset at which a later leader began, whose log prevailed; if its own log did not prevail, all.
+    """Return the spans that were overwritten: a leader's, from where a later leader began whose log prevailed, or all if its own did not.
 
     A leader that died before anybody fetched its first record has overwritten nothing: the newest log lacks it (figure 8 of Raft).
     """

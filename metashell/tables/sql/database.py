@@ -122,7 +122,7 @@ class Database:
             raise _refused(error) from error
 
     def ask(self, query: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The answer to one statement. Rows are made as they are read, so that errors may come then, and until the next question only."""
+        """Return the answer to one statement. Rows are made as they are read: errors may come then, and only until the next question."""
         self._end_answer()
         try:
             count = len(self._connection.extract_statements(query))
@@ -349,7 +349,7 @@ def _judged_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _least(may_be: Any, low: int, high: int) -> int:
-    """The number above the largest one for which it was shown that `may_be` does not hold; it does not at `low`, and may at `high`."""
+    """Return the number above the largest one for which `may_be` was shown not to hold; it does not at `low`, and may at `high`."""
     while high - low > 1:
         middle = (low + high) // 2
         if may_be(middle):

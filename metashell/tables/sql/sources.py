@@ -118,7 +118,7 @@ class EventTables:
         return max((self._newer.get(name, {}) for name in self._named), key=len, default={})
 
     def serve(self, name: str, scan: Scan) -> Any:
-        """The rows of one table that a scan wants. Errors: LogCorruptError or MetashellError at a fault, unless faults are skipped."""
+        """Return the rows of a table that a scan wants. Errors: LogCorruptError or MetashellError at a fault, unless faults are skipped."""
         with self._reading:
             self._go_on()
             wanted = self._wanted(name, scan)

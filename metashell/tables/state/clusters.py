@@ -110,7 +110,7 @@ def _read_local(paths: Sequence[str], on_error: OnError, image_at: ImageAt | Non
 
 
 def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
-    """The paths of all metadata logs, in groups of which each can be read by itself: those of one cluster or, where meta.properties do not
+    """Return the paths of all metadata logs, in groups that can each be read alone: those of one cluster or, where meta.properties do not
     tell all of them apart, all. Logs at URIs are named by theirs, and only listed here.
 
     Errors: those of `read_state` about paths and stores.
@@ -266,7 +266,7 @@ def _ranges(features: Mapping[str, tuple[int, int]]) -> Row:
 
 
 def config_rows(image: MetadataImage, *, show_secrets: bool) -> Iterator[Row]:
-    """The default resource of a type has the empty name, as in its records."""
+    """Yield the configs of all resources. The default resource of a type has the empty name, as in its records."""
     for (kind, resource), values in sorted(image.configs.items()):
         for key, value in sorted(values.items()):
             is_sensitive = is_sensitive_config(kind, key)

@@ -245,7 +245,7 @@ class _Chunk:
             yield from self._read_version(version, buffer, numbers[rows], starts[rows], ends[rows])
 
     def _without_repeated(self, buffer: Buffer, starts: Ints, ends: Ints, owners: Ints) -> tuple[Ints, Ints, Ints]:
-        """The records of topics whose partitions are 0, 1, 2, ... in order; the others, of which some may be repeated, become objects."""
+        """Return the records of topics whose partitions are 0, 1, 2, ... in order; the others, perhaps repeated, become objects."""
         counts = np.bincount(owners, minlength=len(self._topics))
         expected = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         unusual = np.unique(owners[buffer.take("int32", starts + _FRAME_SIZE) != expected])

@@ -384,7 +384,7 @@ def _resolved(address: Address) -> list[Any]:
 
 
 def _connected(places: list[Any]) -> socket.socket:
-    """A connection to the first of some places that takes one. Errors: OSError of the last one, TimeoutError after `CONNECT_S` in all."""
+    """Connect to the first of some places that accepts. Errors: OSError of the last one, TimeoutError after `CONNECT_S` in all."""
     until_s = time.monotonic() + CONNECT_S
     trouble: OSError = TimeoutError()
     for number, (family, kind, protocol, _, where) in enumerate(places):

@@ -57,7 +57,7 @@ class LocalStore:
         return os.path.join(self._folder, checked_name(name))
 
     def require_writable(self) -> None:
-        """A missing folder is not created: the nearest folder above it is checked."""
+        """Check that files can be written. A missing folder is not created: the nearest folder above it is checked."""
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."
@@ -200,7 +200,7 @@ class LocalStore:
 
 
 def _unfinished(base: str) -> str:
-    """A name that no other process has, and that readers of tables pass over; a long name is cut, so that the file system takes it."""
+    """Return a name that no other process has and that readers of tables ignore; a long name is cut to what file systems take."""
     return f".{os.fsdecode(os.fsencode(base)[:180])}.{os.getpid()}-{os.urandom(4).hex()}{PART}"
 
 

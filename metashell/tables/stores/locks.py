@@ -150,7 +150,7 @@ class FolderLock:
     """A lock that is never lost while its process lives."""
 
     def require(self) -> None:
-        """Nothing can take it away."""
+        """Do nothing: no other process can take this lock."""
 
     def listed(self, store: Store, folder: str) -> list[StoreFile]:
         return store.files(folder)

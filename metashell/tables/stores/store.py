@@ -60,22 +60,22 @@ class Store(Protocol):
         ...
 
     def create(self, name: str, *, durable: bool = False) -> AbstractContextManager[BinaryIO]:
-        """A new file, or one in another's place: it has its name only after the block has ended without an error.
+        """Open a new file, or one in another's place: it gets its name only after the block has ended without an error.
 
         With `durable` its bytes and its name are on disk by then.
         """
         ...
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
-        """The same for bytes that are there already."""
+        """Write a file of these bytes, as `create` does."""
         ...
 
     def put_file(self, name: str, path: str, *, durable: bool = False) -> None:
-        """The same for a file of this machine, which is gone afterwards."""
+        """Move a file of this machine into the store, as `create` does; it is gone from its path afterwards."""
         ...
 
     def put_files(self, files: Iterable[tuple[str, str]]) -> None:
-        """The same for many (name, path), several at a time where that pays."""
+        """Move many (name, path) into the store, several at a time where that pays."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -102,7 +102,7 @@ class Store(Protocol):
         ...
 
     def move_all(self, moves: Iterable[tuple[str, str, int | None]]) -> None:
-        """The same for many files (source, target, size), several at a time where that pays."""
+        """Move many files (source, target, size), several at a time where that pays."""
         ...
 
     def remove(self, name: str) -> None:
@@ -110,7 +110,7 @@ class Store(Protocol):
         ...
 
     def remove_all(self, names: Iterable[str]) -> None:
-        """The same for many files, several at a time where that pays."""
+        """Remove many files, several at a time where that pays."""
         ...
 
     def remove_below(self, folder: str) -> None:
