@@ -110,7 +110,7 @@ def judged(filters: Iterable[Any], schema: pa.Schema) -> Filters:
 
 
 def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
-    """Return the same with the bounds that follow, for tables whose rows are of records and have their offset, epoch and timestamp."""
+    """Return filters with the bounds that follow from them, for tables of records, which have offset, epoch and timestamp."""
     bounds, types = ANY, None
     for test in filters.tests:
         if test.column in BOUNDED and not test.is_negated:

@@ -188,7 +188,7 @@ def _require_column(table: str, column: str, schema: pa.Schema) -> None:
 
 
 def with_columns(load: LoadOptions, wanted: Iterable[str]) -> LoadOptions:
-    """Return the same of some columns only, such as those of a schema that was given. Errors: UsageError for one that the table lacks."""
+    """Return the load with some columns only, such as those of a given schema. Errors: UsageError for one that the table lacks."""
     names = tuple(wanted)
     for column in names:
         _require_column(load.table, column, load.schema_of(load.table))

@@ -176,7 +176,7 @@ def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
 
 
 def _resume_by_offset(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """Return the same of a log that is compacted, where batches move: by the offset that comes next."""
+    """Return the first file and byte of what is new in a compacted log, and notes. Batches move there, so the next offset decides."""
     wanted, epoch = start["next"], start["marks"][-1][3] if start["marks"] else -1
     for number in range(len(log.files) - 1, -1, -1):
         with open_input(log.files[number].path, strict=True) as opened:

@@ -185,5 +185,5 @@ def add_notes(notes: NewerNotes, others: Mapping[str, list[Any]]) -> None:
 
 
 def parts_of_notes(notes: NewerNotes) -> list[Newer]:
-    """Return the same as the parts that every command words alike."""
+    """Return the notes as `Newer` parts, which every command words alike."""
     return [Newer(what, *values) for what, values in notes.items()]

@@ -105,7 +105,7 @@ def iter_splits(
     only: Bounds | None = None,
     logs: set[LogKind | None] | None = None,
 ) -> Iterator[Split]:
-    """Yield the same, each as soon as it is known."""
+    """Yield the splits of `plan_splits`, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     files = (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint))
     return splits_of(files, target_bytes, only=only, logs=logs)
@@ -119,7 +119,7 @@ def splits_of(
     logs: set[LogKind | None] | None = None,
     sizes: dict[str, int] | None = None,
 ) -> Iterator[Split]:
-    """Yield the same of files that are listed already; `sizes`: see `file_pieces`."""
+    """Yield the splits of files that are listed already; `sizes`: see `file_pieces`."""
     gathered: list[Piece] = []
     weight = 0
     for file in files:

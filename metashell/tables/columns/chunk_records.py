@@ -57,7 +57,7 @@ class ChunkRecords:
 
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | None) -> list[pa.Array]:
-    """Return the same of some rows."""
+    """Return the columns that every record has, for the rows `chosen`."""
     batches = rows.batch[chosen]
     names = [pa.nulls(len(chosen), pa.string())] * len(SAME_IN_A_FILE) if place is None else place.arrays(len(chosen), batches)
     return [
@@ -336,7 +336,7 @@ class Place:
 
 
 class Places(Place):
-    """The same for rows of several files of one kind of log; `file_of_batch` says for each batch whose it is."""
+    """The place of rows from several files of one kind of log; `file_of_batch` has the number of each batch's file."""
 
     def __init__(self, pieces: Sequence[Piece], file_of_batch: Ints) -> None:
         super().__init__(pieces[0])

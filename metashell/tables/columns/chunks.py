@@ -139,7 +139,7 @@ def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[C
 
 
 def read_stream_chunks(items: Iterator[RecordBatch | BatchFault], max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """Yield the same for a stream, which can only be read front to back."""
+    """Yield the batches of a stream, by the chunk, and its faults. A stream can only be read front to back."""
     chunk = Chunk(b"", 0)
     for item in items:
         if isinstance(item, RecordBatch):

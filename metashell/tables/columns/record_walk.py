@@ -193,7 +193,7 @@ def _short(words: Ints) -> tuple[Ints, Ints | int | None, Ints]:
 
 
 def _any_fields(buffer: Buffer, at: Ints, odd: Mask) -> tuple[tuple[Ints, Ints, Ints, Ints, Ints, Ints], Mask]:
-    """Return the same fields of any size, field after field, and which records are unusual."""
+    """Return the fields of records of any size, read field after field, and which records are unusual."""
     timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
     offset_delta, at, odd_offset = buffer.uvarints(at)
     key_size, key_start, odd_key = _sizes(buffer, at)

@@ -42,7 +42,7 @@ def stored(raw: pa.Array) -> pa.Array:
 
 
 def as_uuids(fixed: pa.Array) -> pa.Array:
-    """Return the same as UUIDs."""
+    """Return an array of 16-byte values as UUIDs."""
     return pa.ExtensionArray.from_storage(UUID, fixed)
 
 

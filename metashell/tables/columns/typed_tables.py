@@ -66,7 +66,7 @@ def typed_schema(table: str) -> pa.Schema:
 
 @cache
 def stored_schema(table: str) -> pa.Schema:
-    """Return the same as `typed_batch` gives it: columns of text that repeat are dictionaries."""
+    """Return the schema of what `typed_batch` returns: columns of text that repeat are dictionaries."""
     return pa.schema([field for part in parts_of(table) for field in part.fields()])
 
 
@@ -77,7 +77,7 @@ def schema_of(table: str, form: str) -> pa.Schema:
 
 @cache
 def spark_schema(table: str) -> pa.Schema:
-    """Return the same as Spark takes it: ids are 16 bytes, times have microseconds."""
+    """Return the schema of a table's typed form as Spark takes it: ids are 16 bytes, times have microseconds."""
     return shaped_schema(typed_schema(table), spark_type)
 
 

@@ -75,7 +75,7 @@ class Buffer:
         return self._little_endian(_WORD)[positions]
 
     def pairs(self, positions: Ints) -> Array:
-        """Return the same of two bytes."""
+        """Return the two bytes from these positions on as one number each, the first byte its lowest."""
         return self._little_endian(_PAIR)[positions]
 
     def _little_endian(self, code: str) -> Array:

@@ -77,7 +77,7 @@ class Chunk:
         return {2: (I64, 0), 3: (STRUCT, {**self.metadata, **places})}
 
     def renamed(self, path: str) -> Chunk:
-        """Return the same chunk as that of another column."""
+        """Return the chunk as that of another column."""
         return Chunk({**self.metadata, 3: _path(path)}, self.pages, self.data_at)
 
 

@@ -246,7 +246,7 @@ def short_name(column: str) -> str:
 
 
 def heading(column: str) -> str:
-    """Return the same in words."""
+    """Return the heading of a column in words, without its unit."""
     return short_name(column).replace("_", " ")
 
 

@@ -120,7 +120,7 @@ def _judged(elections: Iterable[Election], runs: Iterable[Run]) -> Iterator[tupl
 
 
 def spans_in(tables: dict[str, pa.Table]) -> list[Span]:
-    """Return the same from the base tables, as far as these have rows."""
+    """Return the overwritten and aborted spans of the base tables, as far as these have rows."""
     overwritten = overwritten_spans(_elections(tables), _runs(tables))
     begins, ends, aborts = (
         _places(without_uncommitted(name, tables[name], overwritten)) if name in tables else [] for name in (BEGIN, END, ABORT)

@@ -182,7 +182,7 @@ def _logs_at(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _logs_of_store(uri: str) -> Iterator[tuple[str, str]]:
-    """Yield the same of a URI, whose query every log keeps: it may say where the store is."""
+    """Yield cluster ids and metadata logs at a URI. Each log keeps the query, which may say where the store is."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)
