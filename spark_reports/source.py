@@ -206,7 +206,7 @@ class SplitReader(DataSourceReader):
 
 
 class PushingReader(SplitReader):
-    """The same with filters. A class that takes them fails each load where Spark is set not to push any."""
+    """A reader that takes filters. Such a class fails each load where Spark is set not to push any."""
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
         """Take what can be used. Spark judges all filters again: here they only save work."""

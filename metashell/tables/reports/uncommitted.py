@@ -120,7 +120,7 @@ def _judged(elections: Iterable[Election], runs: Iterable[Run]) -> Iterator[tupl
 
 
 def spans_in(tables: dict[str, pa.Table]) -> list[Span]:
-    """Return the overwritten and aborted spans of the base tables, as far as these have rows."""
+    """Return the spans of the base tables that were overwritten, or are of aborted or open transactions, as far as these have rows."""
     overwritten = overwritten_spans(_elections(tables), _runs(tables))
     begins, ends, aborts = (
         _places(without_uncommitted(name, tables[name], overwritten)) if name in tables else [] for name in (BEGIN, END, ABORT)
