@@ -117,7 +117,7 @@ def start_error(error: MetashellError, settings: dict[str, str]) -> MetashellErr
 
 
 def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:
-    """Whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
+    """Return whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
     options = options_of(values)
     _require_same_columns(store, options, _format(values))
     if not values.dry_run:
@@ -204,7 +204,7 @@ def export_tables(spark: Any, options: AppendOptions, *, split_bytes: int = 0, c
 
 
 def planned_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths that patterns stand for, each once."""
+    """Return the paths that patterns stand for, each once."""
     return tuple(dict.fromkeys(place for path in paths for place in expand_globs(path)))
 
 
@@ -256,7 +256,7 @@ class SparkTasks:
         return self._run(RewriteTask(place, work), list(enumerate(tasks)))
 
     def stop(self) -> None:
-        """Nothing runs any more: results come together."""
+        """Do nothing: all results come at once, so no task runs any more."""
 
     def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
         try:

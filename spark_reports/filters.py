@@ -84,7 +84,7 @@ class Filters:
     payload_types: frozenset[str] | None = None
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch for which all filters hold."""
+        """Return the rows of a batch for which all filters hold."""
         if not self.tests or not batch.num_rows:
             return batch
         mask = None
@@ -94,7 +94,7 @@ class Filters:
         return batch.filter(mask)
 
     def may_hold(self, piece: Piece) -> bool:
-        """Whether a piece of a file may hold such a row, by what all of its rows have in common."""
+        """Return whether a piece of a file may hold such a row, by what all of its rows have in common."""
         tests = [test for test in self.tests if test.column in _OF_PIECES]
         if not tests or piece.log is None:
             return True
@@ -104,13 +104,13 @@ class Filters:
 
 
 def judged(filters: Iterable[Any], schema: pa.Schema) -> Filters:
-    """Those of some filters that can be judged on columns of a schema."""
+    """Return those of some filters that can be judged on columns of a schema."""
     tests = (_test(each) for each in filters)
     return Filters(tuple(test for test in tests if test is not None and is_judged(test, schema)))
 
 
 def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
-    """The same with the bounds that follow, for tables whose rows are of records and have their offset, epoch and timestamp."""
+    """Return filters with the bounds that follow from them, for tables of records, which have offset, epoch and timestamp."""
     bounds, types = ANY, None
     for test in filters.tests:
         if test.column in BOUNDED and not test.is_negated:
@@ -122,7 +122,7 @@ def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
 
 
 def _test(pushed: Any) -> Test | None:
-    """A filter of Spark as ours. Its classes came with Spark 4.1, so they are known by their names."""
+    """Return a filter of Spark as ours. Its classes came with Spark 4.1, so they are known by their names."""
     name = type(pushed).__name__
     if name == "Not":
         inner = _test(pushed.child)
@@ -133,7 +133,7 @@ def _test(pushed: Any) -> Test | None:
 
 
 def is_judged(test: Test, schema: pa.Schema) -> bool:
-    """Whether a test can be made on its column: the type is simple, and takes the value as it is."""
+    """Return whether a test can be made on its column: the type is simple, and takes the value as it is."""
     if test.column not in schema.names:
         return False
     kind = schema.field(test.column).type
@@ -160,7 +160,7 @@ def _values(test: Test) -> Sequence[Any]:
 
 
 def _range(test: Test, kind: pa.DataType) -> Range:
-    """The numbers for which a test may hold."""
+    """Return the numbers for which a test may hold."""
     if test.name == "In":
         numbers = [_number(value, kind) for value in test.value if value is not None]
         return Range(min(least for least, _ in numbers), max(most for _, most in numbers)) if numbers else Range(1, 0)
@@ -181,7 +181,7 @@ def _range(test: Test, kind: pa.DataType) -> Range:
 
 
 def _number(value: Any, kind: pa.DataType) -> tuple[int, int]:
-    """A value as the whole numbers next to it, at or below and at or above: columns of times have microseconds, logs milliseconds."""
+    """Return the whole numbers at or below and at or above a value: columns of times have microseconds, logs milliseconds."""
     if not pa.types.is_timestamp(kind):
         return int(value), int(value)
     micros = pa.scalar(value, kind).value
@@ -208,7 +208,7 @@ Token = tuple[str, Any]
 
 
 def parse_conditions(text: str, schema: pa.Schema) -> tuple[Test, ...]:
-    """The conditions of a text on the columns of a schema. Errors: UsageError for what is none, in one line."""
+    """Return the conditions of a text on the columns of a schema. Errors: UsageError for what is none, in one line."""
     return tuple(_Reader(text, schema).conditions())
 
 
@@ -284,7 +284,7 @@ class _Reader:
         return int(value) if kind == "number" else value
 
     def _value(self, column: str, value: Any) -> Any:
-        """A value as its column has them: a time is written as text, in UTC unless it has a zone."""
+        """Return a value as its column has them: a time is written as text, in UTC unless it has a zone."""
         kind = self.schema.field(column).type
         if not pa.types.is_timestamp(kind) or not isinstance(value, str):
             return value
@@ -309,7 +309,7 @@ class _Reader:
         return self.tokens[self.at - 1]
 
     def _word(self, word: str) -> bool:
-        """Whether that word comes next, which is then taken."""
+        """Return whether that word comes next, which is then taken."""
         if self.at < len(self.tokens) and self.tokens[self.at][0] == "name" and self.tokens[self.at][1].lower() == word:
             self.at += 1
             return True

@@ -131,7 +131,7 @@ def require_inputs(paths: Sequence[str], *, may_be_empty: bool, is_whole: bool =
 
 
 def reading_options(values: SimpleNamespace) -> dict[str, str]:
-    """The options of `kafka_metadata` that a command line stands for."""
+    """Return the options of `kafka_metadata` that a command line stands for."""
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),
@@ -197,7 +197,7 @@ def run_words(words: Sequence[str]) -> int:
 
 
 def _named_path(word: str) -> str:
-    """The path that the settings have for `@NAME`. Errors: UsageError for a name that they do not have, and for one that is no path."""
+    """Return the path that the settings have for `@NAME`. Errors: UsageError for a name that is not set, or is no path."""
     path, _ = settings_file()
     sources = read_settings(path).sources if path else {}
     if word[1:] not in sources:

@@ -84,7 +84,7 @@ class LoadOptions:
         return self.table in STATE_TABLES
 
     def schema_of(self, table: str) -> pa.Schema:
-        """The columns of a table in the wanted form, with their meanings."""
+        """Return the columns of a table in the wanted form, with their meanings."""
         return table_schema(table, self.options.columns)
 
     @property
@@ -155,7 +155,7 @@ def _read_options(options: Mapping[str, str], names: tuple[str, ...], columns: t
 
 @cache
 def table_schema(table: str, form: Form = "typed") -> pa.Schema:
-    """The schema of a table as Spark takes it. Errors: UsageError for a name that none has."""
+    """Return the schema of a table as Spark takes it. Errors: UsageError for a name that none has."""
     if table == SPLITS:
         return SPLITS_SCHEMA
     if table in DERIVED_TABLES:
@@ -178,7 +178,7 @@ def _refuse_unknown(options: Mapping[str, str]) -> None:
 
 
 def _near(word: str, names: Sequence[str], all_of_them: str) -> str:
-    """The name that was probably meant, or all there are."""
+    """Return the name that was probably meant, or all there are."""
     return did_you_mean(word, names) or f"; {all_of_them} {', '.join(names)}"
 
 
@@ -188,7 +188,7 @@ def _require_column(table: str, column: str, schema: pa.Schema) -> None:
 
 
 def with_columns(load: LoadOptions, wanted: Iterable[str]) -> LoadOptions:
-    """The same of some columns only, such as those of a schema that was given. Errors: UsageError for one that the table lacks."""
+    """Return the load with some columns only, such as those of a given schema. Errors: UsageError for one that the table lacks."""
     names = tuple(wanted)
     for column in names:
         _require_column(load.table, column, load.schema_of(load.table))
@@ -196,7 +196,7 @@ def with_columns(load: LoadOptions, wanted: Iterable[str]) -> LoadOptions:
 
 
 def known_log(name: str, option: str) -> LogKind:
-    """A kind of log by its name. Errors: UsageError."""
+    """Return a kind of log by its name. Errors: UsageError."""
     for kind in KNOWN_LOGS:
         if kind == name:
             return kind
@@ -204,7 +204,7 @@ def known_log(name: str, option: str) -> LogKind:
 
 
 def parse_choice(options: Mapping[str, str], option: str, choices: tuple[str, ...]) -> str:
-    """The value of an option that has few; the first where it is not given. Errors: UsageError."""
+    """Return the value of an option that has few; the first where it is not given. Errors: UsageError."""
     value = options.get(option) or choices[0]
     if value not in choices:
         raise UsageError(f"option {option} is {' or '.join(choices)}, not {value}", value)
@@ -212,7 +212,7 @@ def parse_choice(options: Mapping[str, str], option: str, choices: tuple[str, ..
 
 
 def parse_bool(options: Mapping[str, str], option: str) -> bool:
-    """Whether an option says true. Errors: UsageError for a word that is neither."""
+    """Return whether an option says true. Errors: UsageError for a word that is neither."""
     value = str(options.get(option) or "false").lower()
     if value not in ("true", "false"):
         raise UsageError(f"option {option} is true or false, not {value}", value)
@@ -227,12 +227,12 @@ def _whole_number(options: Mapping[str, str], option: str) -> int:
 
 
 def names_in(options: Mapping[str, str], option: str) -> tuple[str, ...]:
-    """The names that an option lists, with commas between."""
+    """Return the names that an option lists, with commas between."""
     return tuple(name.strip() for name in (options.get(option) or "").split(",") if name.strip())
 
 
 def load_paths(options: Mapping[str, Any]) -> list[str]:
-    """The paths of a load: one as Spark's option `path`, several as `paths`, a JSON array. Errors: UsageError if there is none."""
+    """Return the paths of a load: one as Spark's option `path`, several as `paths`, a JSON array. Errors: UsageError if there is none."""
     several = options.get("paths")
     if several:
         try:
@@ -261,7 +261,7 @@ _OF_COMMON: Final = {
 
 
 def with_required(table: str, schema: pa.Schema) -> pa.Schema:
-    """The schema of a typed table, in whatever form, with what cannot be null marked so, elements of lists too.
+    """Return the schema of a typed table, in whatever form, with what cannot be null marked so, elements of lists too.
 
     Structs, maps and what lies in them stay as they are.
     """
@@ -271,7 +271,7 @@ def with_required(table: str, schema: pa.Schema) -> pa.Schema:
 
 @cache
 def never_null(table: str) -> frozenset[str]:
-    """The columns of a typed table that are null in no row."""
+    """Return the columns of a typed table that are null in no row."""
     if table in COMMON_TABLES:
         return _OF_COMMON.get(table, _OF_ALL)
     log = log_of_table(table)
@@ -283,7 +283,7 @@ def never_null(table: str) -> frozenset[str]:
 
 
 def _never_null_raw(table: RecordTable, parts: list[Part]) -> Iterator[Part]:
-    """The parts whose raw column cannot be null."""
+    """Yield the parts whose raw column cannot be null."""
     for column, part in zip(table.columns, parts, strict=True):
         has_value = column.from_key or table.key is None
         if has_value and not _may_be_null(column.field):

@@ -45,7 +45,7 @@ class GrowingLog(NamedTuple):
 
     @property
     def is_compacted(self) -> bool:
-        """Whether the cleaner may rewrite it."""
+        """Return whether the cleaner may rewrite it."""
         return self.files[0].log not in (METADATA, None)
 
 
@@ -58,7 +58,7 @@ class NewBatches(NamedTuple):
 
 
 def growing_logs(files: Iterable[InputFile]) -> list[GrowingLog]:
-    """The logs that files are segments of; checkpoints take no part, they repeat the log."""
+    """Return the logs that files are segments of; checkpoints take no part, they repeat the log."""
     found: dict[str, list[tuple[int, InputFile]]] = {}
     for file in files:
         if file.checkpoint:
@@ -152,7 +152,7 @@ def _what_stands(log: GrowingLog, end: ReadPosition) -> ReadPosition:
 
 
 def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """The first file and byte of what is new in a log, and the notes on it."""
+    """Return the first file and byte of what is new in a log, and the notes on it."""
     marks = start["marks"]
     if log.is_compacted:
         return _resume_by_offset(log, start)
@@ -176,7 +176,7 @@ def _resume(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
 
 
 def _resume_by_offset(log: GrowingLog, start: ReadPosition) -> tuple[int, int, str]:
-    """The same of a log that is compacted, where batches move: by the offset that comes next."""
+    """Return the first file and byte of what is new in a compacted log, and notes. Batches move there, so the next offset decides."""
     wanted, epoch = start["next"], start["marks"][-1][3] if start["marks"] else -1
     for number in range(len(log.files) - 1, -1, -1):
         with open_input(log.files[number].path, strict=True) as opened:
@@ -200,7 +200,7 @@ def _unknown(log: GrowingLog, start: ReadPosition) -> MetashellError:
 
 
 def _pieces(log: GrowingLog, first: int, position: int, end: ReadPosition, split_bytes: int) -> list[Piece]:
-    """The pieces from a byte of a file on, as far as `end` reaches."""
+    """Return the pieces from a byte of a file on, as far as `end` reaches."""
     found: list[Piece] = []
     last = _place(log, end["file"], missing=-1)
     for number in range(first, last + 1):
@@ -219,7 +219,7 @@ def _pieces(log: GrowingLog, first: int, position: int, end: ReadPosition, split
 
 
 def _stands(log: GrowingLog, mark: Sequence[Any]) -> bool:
-    """Whether a batch is still where it was."""
+    """Return whether a batch is still where it was."""
     header = _header_at(log, mark)
     return header is not None and [header.base_offset, header.leader_epoch, header.crc] == list(mark[2:])
 
@@ -240,7 +240,7 @@ def _header_at(log: GrowingLog, mark: Sequence[Any]) -> BatchHeader | None:
 
 
 def _first_offset(log: GrowingLog) -> int | None:
-    """The first offset that a log has now, None where it has no batch."""
+    """Return the first offset that a log has now, None where it has no batch."""
     for file in log.files:
         with open_input(file.path, strict=True) as opened:
             for _, header, _ in headers_from(opened, 0, opened.size() or 0):
@@ -250,7 +250,7 @@ def _first_offset(log: GrowingLog) -> int | None:
 
 
 def _end_of(file: InputFile, start: int) -> tuple[int, list[tuple[int, BatchHeader]]]:
-    """The end of the last whole frame from `start` on, and the last batches there. A tail that is half written waits for its rest."""
+    """Return the end of the last whole frame from `start` on, and the last batches there. A half-written tail is left for later."""
     with open_input(file.path, strict=True) as opened:
         end, headers = start, []
         for position, header, following in headers_from(opened, start, opened.size() or 0):

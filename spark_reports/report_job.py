@@ -20,7 +20,7 @@ Answers = Iterator[tuple[Report, pa.Table]]
 
 
 def run_on_spark(spark: Any, reports: Sequence[Report], paths: Sequence[str], *, options: dict[str, str] | None = None) -> Answers:
-    """The answers of reports over files and directories, one after another; each fits the driver: reports sum up or list changes.
+    """Return the answers of reports over files and directories, one after another; each fits the driver: reports sum up or list changes.
 
     What several questions or views read is kept by Spark, in memory and then on disk, so that each file is decoded once for each table.
     """

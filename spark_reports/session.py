@@ -29,7 +29,7 @@ DEFAULT_MASTER: Final = "local[*]"
 
 
 def open_session(name: str, master: str | None = None, settings: dict[str, str] | None = None) -> Any:
-    """A session with `kafka_metadata` registered; within spark-submit the one it configured.
+    """Return a session with `kafka_metadata` registered; within spark-submit the one it configured.
 
     Without `master` it is spark-submit's, else all cores of this machine.
     Errors: MetashellError in one line where Java or a package is missing.
@@ -73,7 +73,7 @@ _LOCAL: Final = {
 
 
 def _beside_others(extension: str) -> str:
-    """An extension behind those that spark-submit was given."""
+    """Return an extension behind those that spark-submit was given."""
     if not is_submitted():
         return extension
     from pyspark import SparkConf, SparkContext
@@ -109,7 +109,7 @@ def _quiet_java() -> Iterator[None]:
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit started us: it passes its settings through a gateway."""
+    """Return whether spark-submit started us: it passes its settings through a gateway."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -181,7 +181,7 @@ def end_workers() -> None:
 
 
 def _children(of: int = 0) -> list[int]:
-    """The processes that one (0: this one) has started, and those that they have, as far as the system says."""
+    """Return the processes that one (0: this one) has started, and those that they have, as far as the system says."""
     found, left = [], [of or os.getpid()]
     while left:
         for path in Path(f"/proc/{left.pop()}/task").glob("*/children"):
@@ -193,7 +193,7 @@ def _children(of: int = 0) -> list[int]:
 
 
 def is_remote(spark: Any) -> bool:
-    """Whether a session is one of Spark Connect, which has no context here."""
+    """Return whether a session is one of Spark Connect, which has no context here."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -208,7 +208,7 @@ def prepare_workers() -> None:
 
 
 def _with_our_root(path: str) -> str:
-    """A PYTHONPATH on which these packages are."""
+    """Return a PYTHONPATH on which these packages are."""
     root = str(Path(__file__).resolve().parents[1])
     known = path.split(os.pathsep)
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
@@ -265,7 +265,7 @@ _FULL: Final = "No space left on device"
 
 
 def error_from(error: Exception) -> MetashellError | None:
-    """The error inside an exception of Spark or a worker; None for our own mistakes."""
+    """Return the error inside an exception of Spark or a worker; None for our own mistakes."""
     if isinstance(error, MetashellError):
         return error
     if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
@@ -318,7 +318,7 @@ def _full_place(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """The innermost cause with a message: of a worker's trace, or of Java's."""
+    """Return the innermost cause with a message: of a worker's trace, or of Java's."""
     python = [found for found in _PYTHON.findall(text) if "Traceback" in text]
     if python:
         name, message = python[-1]

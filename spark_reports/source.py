@@ -127,7 +127,7 @@ class Rows:
             self.load = replace(self.load, options=replace(options, payloads=options.payloads or needs_payload))
 
     def _fields(self) -> frozenset[str] | None:
-        """The raw columns that rows and filters need, None for all; no others are made of what was read."""
+        """Return the raw columns that rows and filters need, None for all; no others are made of what was read."""
         if self.load.is_state:
             return None
         wanted = self._wanted()
@@ -142,7 +142,7 @@ class Rows:
         return None if self.filters.bounds.is_open else self.filters.bounds
 
     def of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split."""
+        """Yield the rows of a split."""
         begin_task()
         for piece in split.pieces:
             for table, batch in read_piece(piece, self.load.options):
@@ -171,7 +171,7 @@ class Rows:
 
 
 def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    """A column of a batch as the field of the schema has it."""
+    """Return a column of a batch as the field of the schema has it."""
     array = shaped(batch.column(field.name), field.type)
     # Spark would read whatever lies below.
     assert field.nullable or not array.null_count, f"{field.name} is never null"
@@ -196,7 +196,7 @@ class SplitReader(DataSourceReader):
         return [SplitPartition(split) for split in splits or [Split(())]]
 
     def _wanted(self, split: Split) -> Split:
-        """The split without what lies in logs that are not read, or what no filter wants."""
+        """Return the split without what lies in logs that are not read, or what no filter wants."""
         by_log = self.rows.load.options.tables_by_log
         pieces = (piece for piece in split.pieces if by_log is None or piece.log in (None, *by_log))
         return Split(tuple(piece for piece in pieces if self.rows.filters.may_hold(piece)))
@@ -206,7 +206,7 @@ class SplitReader(DataSourceReader):
 
 
 class PushingReader(SplitReader):
-    """The same with filters. A class that takes them fails each load where Spark is set not to push any."""
+    """A reader that takes filters. Such a class fails each load where Spark is set not to push any."""
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
         """Take what can be used. Spark judges all filters again: here they only save work."""
@@ -223,7 +223,7 @@ def balanced_splits(
     only: Bounds | None = None,
     logs: set[LogKind | None] | None = None,
 ) -> list[Split]:
-    """The splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores. See `plan_splits`."""
+    """Return the splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores. See `plan_splits`."""
     places = list(dict.fromkeys(place for path in paths for place in expand_globs(path)))
     splits = plan_splits(places, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
     share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
@@ -233,12 +233,12 @@ def balanced_splits(
 
 
 def spark_types(schema: pa.Schema) -> StructType:
-    """A schema as Spark's, with what its columns mean."""
+    """Return a schema as Spark's, with what its columns mean."""
     return StructType.fromJson(json.loads(spark_row_metadata(schema)))
 
 
 def _agreed(own: pa.Schema, given: StructType) -> pa.Schema:
-    """The schema that Spark expects of the rows. Errors: UsageError for a column whose type cannot be made of ours."""
+    """Return the schema that Spark expects of the rows. Errors: UsageError for a column whose type cannot be made of ours."""
     ours = spark_types(own)
     if given.names != ours.names:
         raise UsageError(f"the schema that was given has the columns {', '.join(given.names)}; they are {', '.join(ours.names)}", TABLE)
@@ -332,7 +332,7 @@ class GrowingLogsReader(DataSourceStreamReader):
 
 
 def is_folder(path: str) -> bool:
-    """Whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
+    """Return whether something lies at a path or URI that may hold logs one day. Errors: UsageError where a URI leads nowhere."""
     if not is_uri(path):
         return os.path.isdir(path)
     from metashell.tables.remote_files import remote_input

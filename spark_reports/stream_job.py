@@ -127,7 +127,7 @@ def start_stream(
     held: Held | None = None,
     count_faults: Callable[[int], None] = lambda _: None,
 ) -> Any:
-    """The running query that writes tables (None: all but `records`) to `out/table=NAME`; how far it has read is kept in `out/_progress`.
+    """Start the query that writes tables (None: all but `records`) to `out/table=NAME`, with its progress in `out/_progress`; return it.
 
     `say` gets what is odd about a log, such as that it was cut back, and `count_faults` how many places of each micro-batch are left out.
     `held` is the lock of `out`: where it may be lost, nothing more is written.

@@ -86,13 +86,13 @@ class TableCommits(Commits):
                 tables.write(table, commit.number, frame, resets=commit.is_reset)
 
     def may_finish(self, store: Store, pending: Pending) -> bool:
-        """Whether its parts are there, or a table has it: then it is completed, or an operator has to look."""
+        """Return whether its parts are there, or a table has it: then it is completed, or an operator has to look."""
         self._wait_for(store, pending.more["writer"])
         tables, bases = self._tables(store, pending.commit), pending.more["bases"]
         return pending.is_complete(store) or any(tables.has(table, pending.commit.number, base) for table, base in bases.items())
 
     def kept(self, commit: Commit) -> Commit:
-        """A commit as the ledger keeps it, without files, which the tables' own logs name."""
+        """Return a commit as the ledger keeps it, without files, which the tables' own logs name."""
         return replace(commit, added=(), removed=())
 
     def _tables(self, store: Store, commit: Commit) -> Tables:
@@ -102,7 +102,7 @@ class TableCommits(Commits):
         return opened
 
     def _staged(self, store: Store, names: Sequence[str]) -> Any:
-        """The rows of files that tasks have written, with the columns that these say themselves."""
+        """Return the rows of files that tasks have written, with the columns that these say themselves."""
         top = java_uri(store.place)
         schema = _schema_of(store, names[0])
         reader = self._spark.read.schema(schema)
@@ -118,7 +118,7 @@ class TableCommits(Commits):
         return self._spark.createDataFrame([], look.schema)
 
     def _java(self) -> dict[str, Any]:
-        """The Java that writes: it may live on for a moment when its Python is gone."""
+        """Return the Java that writes: it may live on for a moment when its Python is gone."""
         number = self._spark._jvm.java.lang.ProcessHandle.current().pid()
         return {**describe_owner("spark-reports export"), "pid": number, "started": _started(number)}
 
@@ -132,13 +132,13 @@ class TableCommits(Commits):
 
 
 def _is_alive(writer: dict[str, Any]) -> bool:
-    """Whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
+    """Return whether a process is known to run: one of this machine, started when it was. Of other machines nothing is known."""
     is_here = bool(writer["machine"]) and describe_owner("")["machine"] == writer["machine"]
     return is_here and bool(writer["started"]) and _started(writer["pid"]) == writer["started"]
 
 
 def _started(process_id: int) -> str:
-    """When a process of this machine was started, in a number that no other of its id has; empty where that is not known."""
+    """Return a local process's start time in clock ticks since boot, which tells it from others of its id; empty if unknown."""
     try:
         return Path(f"/proc/{process_id}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -161,7 +161,7 @@ def _require_parts(store: Store, table: str, commit: Commit, names: Sequence[str
 
 
 def _schema_of(store: Store, name: str) -> Any:
-    """The columns of a file as it says them for Spark; each may be null, as later files may lack it."""
+    """Return the columns of a file as it says them for Spark; each may be null, as later files may lack it."""
     from pyarrow.parquet import ParquetFile
     from pyspark.sql.types import StructType
 
@@ -201,7 +201,7 @@ def _require_fit(tables: Tables, table: str, look: TableState | None, frame: Any
 
 
 def _kind(field: Any) -> str:
-    """A type; Iceberg has no smaller numbers than int."""
+    """Return a type; Iceberg has no smaller numbers than int."""
     return re.sub(r"\b(?:tinyint|smallint)\b", "int", field.dataType.simpleString())
 
 
@@ -246,7 +246,7 @@ def packages_of(table_format: str, spark_version: str) -> tuple[str, ...]:
 
 
 def settings_for(table_format: str, jars: str) -> dict[str, str]:
-    """The settings of a session that writes tables of a format; its jars come from Maven, unless they are given or spark-submit has them.
+    """Return the settings of a session that writes tables of a format; jars come from Maven, unless given or from spark-submit.
 
     Errors: UsageError where there are none for this Spark.
     """

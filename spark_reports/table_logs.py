@@ -43,7 +43,7 @@ class Tables(Protocol):
     """The tables of one lake."""
 
     def shown(self, table: str) -> str:
-        """A table's place or name, for messages."""
+        """Return a table's place or name, for messages."""
         ...
 
     def look(self, table: str) -> TableState | None:
@@ -51,7 +51,7 @@ class Tables(Protocol):
         ...
 
     def has(self, table: str, number: int, base: str | None) -> bool:
-        """Whether a table has what commit `number` puts there; `base` is what its newest version was before.
+        """Return whether a table has what commit `number` puts there; `base` is what its newest version was before.
 
         Errors: MetashellError where nothing shows that any more.
         """
@@ -71,7 +71,7 @@ class Tables(Protocol):
 
 
 def back_at(number: int, last: int) -> str:
-    """The words for a table that was put back to what an earlier commit had made of it, or to before all of them."""
+    """Return the words for a table that was put back to what an earlier commit had made of it, or to before all of them."""
     then = f"after commit {number}" if number else "before any commit"
     return f"was put back to what it was {then} of this lake, which wrote to it until {last}"
 
@@ -87,7 +87,7 @@ def require_readable(place: str) -> None:
 
 
 def java_uri(place: str) -> str:
-    """A folder as Java's file systems know it: nothing is quoted, `s3://` is `s3a://`, and no key or setting is in it: plans show it."""
+    """Return a folder as Java's file systems know it: unquoted, `s3a://` for `s3://`, without keys and settings, as plans show it."""
     if not is_uri(place):
         return _file_uri(os.path.abspath(place))
     scheme, _, rest = shown_uri(place).partition("?")[0].partition(URI_MARK)
@@ -97,7 +97,7 @@ def java_uri(place: str) -> str:
 
 
 def _file_uri(path: str) -> str:
-    """A path as a URI: behind two slashes Java would look for a host."""
+    """Return a path as a URI: behind two slashes Java would look for a host."""
     return f"file:/{path.lstrip('/')}"
 
 
@@ -147,7 +147,7 @@ class DeltaTables:
         return found is not None and found.number >= number
 
     def lost(self, table: str, look: TableState, last: int, rows: int) -> str:
-        """A restore makes a new version of old files, and leaves the transactions as they were: the versions before it are followed."""
+        """Return how a table lost commits, empty if it did not. A restore keeps the transactions, so versions before it are followed."""
         version = int(look.base or 0)
         for _ in range(_VERSIONS_MAX):
             if version < 0:
@@ -318,7 +318,7 @@ class IcebergTables:
 
 
 def _snapshots(loaded: Any) -> Iterator[tuple[str, str]]:
-    """The ids of the current snapshot and those before it, and which commit each says that it is; an empty id where older ones are gone."""
+    """Yield the ids of the current snapshot and those before it, each with its commit; an empty id where older ones are gone."""
     snapshot = loaded.currentSnapshot()
     while snapshot is not None:
         yield str(snapshot.snapshotId()), snapshot.summary().get(_COMMIT) or ""

@@ -152,7 +152,7 @@ class Group(ABC):
         """Errors: GroupError for a commit that is refused; with a topic, for that partition only, since a member may be behind there."""
 
     def looks_at_partitions(self, claim: CommitClaim) -> bool:
-        """Whether a commit that was accepted as a whole is also checked for each partition: it may claim an old member epoch (KIP-1251)."""
+        """Return whether an accepted commit is also checked for each partition: it may claim an old member epoch (KIP-1251)."""
         return True
 
     def committed(self, member_id: str, timers: Timers, now_ms: int) -> None:
@@ -173,7 +173,7 @@ class Group(ABC):
 
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
-        """Whether the group reads this topic, which protects its offsets from expiry and OffsetDelete."""
+        """Return whether the group reads this topic, which protects its offsets from expiry and OffsetDelete."""
 
     @abstractmethod
     def expiry_base_ms(self, commit_ms: int) -> int | None:
@@ -330,7 +330,7 @@ def _pop_pending(state: State, group_id: str, producer_id: int) -> dict[Partitio
 
 
 def is_pending(state: State, group_id: str, key: PartitionKey) -> bool:
-    """Whether an open transaction has a pending offset for this partition."""
+    """Return whether an open transaction has a pending offset for this partition."""
     return any(key in pending for pending in state.pending.get(group_id, {}).values())
 
 

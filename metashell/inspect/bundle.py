@@ -363,7 +363,7 @@ _REMOVED: Final = {
 
 
 def removed(copy: Copy) -> dict[str, int]:
-    """How much of each kind was removed or replaced."""
+    """Return by kind the number of values that were removed or replaced."""
     return {what: copy.counts[what] for what in _REMOVED}
 
 

@@ -213,7 +213,7 @@ _known_plain: dict[str, bool] = {}
 
 
 def _is_plain(message: MessageType) -> bool:
-    """Whether records of this type hold only numbers and ids, and no struct that could hide an unknown field."""
+    """Return whether records of this type hold only numbers and ids, and no struct that could hide an unknown field."""
     found = _known_plain.get(message.name)
     if found is None:
         fields = message.schema.fields

@@ -62,7 +62,7 @@ def metadata_folder(path: str) -> str | None:
 
 
 def is_partition(path: str) -> bool:
-    """Whether a directory is a partition's, by its name and its small files: a folder named `node-1` need not be one."""
+    """Return whether a directory is a partition's, by its name and its small files: a folder named `node-1` need not be one."""
     if partition_name(os.path.basename(path)) is None:
         return False
     return any(os.path.exists(os.path.join(path, name)) for name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT))

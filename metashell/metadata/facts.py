@@ -210,7 +210,7 @@ def _node_id(directory: LogDirectory) -> int:
 
 
 def _fits(one: LogDirectory, group: Sequence[LogDirectory], folders: dict[str, str | None]) -> bool:
-    """Whether a directory is another one of a node, and no copy of one of its directories."""
+    """Return whether a directory is another one of a node, and no copy of one of its directories."""
     id = _node_id(one)
     if id == NO_NODE or any(_node_id(other) != id for other in group):
         return False

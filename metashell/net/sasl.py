@@ -39,10 +39,10 @@ class SaslClient(Protocol):
     mechanism: str
 
     def first(self) -> bytes:
-        """The first token to send."""
+        """Return the first token to send."""
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The answer to what the server sent, None when the exchange has succeeded. Errors: SaslError."""
+        """Return the answer to what the server sent, None when the exchange has succeeded. Errors: SaslError."""
 
 
 class SaslServer(Protocol):
@@ -50,14 +50,14 @@ class SaslServer(Protocol):
 
     mechanism: str
     principal: str
-    """Who the client is (`User:alice`); empty until the exchange has succeeded."""
+    """The client's principal (`User:alice`); empty until the exchange has succeeded."""
     is_token_authenticated: bool
-    """Whether it showed a delegation token: then `principal` is the token's owner."""
+    """True for a client that showed a delegation token: then `principal` is the token's owner."""
     lifetime_ms: int | None
-    """How long what it showed is valid; None for ever."""
+    """The milliseconds for which its credential stays valid; None for ever."""
 
     def next(self, token: bytes) -> bytes:
-        """The answer to a token; `principal` is set when it was the last. Errors: SaslError, RefusedError."""
+        """Return the answer to a token; `principal` is set when it was the last. Errors: SaslError, RefusedError."""
 
 
 class ScramCredential(NamedTuple):
@@ -81,13 +81,13 @@ class Credentials(Protocol):
     """The users that a server knows. Each login looks here, so a user that was removed cannot log in any more."""
 
     def plain(self, username: str) -> str | None:
-        """The password for PLAIN, None where there is no such user."""
+        """Return the password for PLAIN, None where there is no such user."""
 
     def scram(self, mechanism: str, username: str) -> ScramCredential | None:
-        """The credential for SCRAM-SHA-256 or SCRAM-SHA-512, None where there is no such user."""
+        """Return the credential for SCRAM-SHA-256 or SCRAM-SHA-512, None where there is no such user."""
 
     def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
-        """The delegation token of that id, None where there is none that is still valid."""
+        """Return the delegation token of that id, None where there is none that is still valid."""
 
 
 INVALID_PLAIN: Final = "Authentication failed: Invalid username or password"
@@ -102,11 +102,11 @@ class PlainClient:
         self._token = f"\0{username}\0{password}".encode("utf-8", "surrogateescape")
 
     def first(self) -> bytes:
-        """Name and password."""
+        """Return name and password."""
         return self._token
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The server has nothing to say but yes."""
+        """Return None, as the server has nothing to say but yes. Errors: SaslError for a challenge."""
         if challenge:
             raise SaslError("the server goes on where PLAIN is over")
         return None
@@ -138,9 +138,11 @@ class PlainServer:
         except UnicodeDecodeError:
             raise RefusedError(INVALID_PLAIN) from None
         expected = self._credentials.plain(username)
+        # The password of an unknown name is compared too, and its refusal has the same words, so that nobody learns which names there are.
         same = hmac.compare_digest(password, (expected or "").encode("utf-8", "surrogateescape"))
         if expected is None or not same:
             raise RefusedError(INVALID_PLAIN)
+        # Checked last: only a client that has the password gets another answer.
         if authorization not in (b"", name):
             raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
         self.principal = f"User:{username}"
@@ -149,7 +151,7 @@ class PlainServer:
 
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 ITERATIONS_MIN: Final = 4096
-"""What Kafka's client asks for at least (and RFC 7677)."""
+"""The least count that Kafka's client takes, and that RFC 7677 asks for."""
 ITERATIONS_MAX: Final = 16 * 16384
 """Kafka's tools make credentials with at most 16384; sixteen times that leaves room for other servers and costs a fifth of a second."""
 MESSAGE_MAX: Final = 16 * 1024
@@ -179,11 +181,11 @@ class ScramClient:
         self._done = False
 
     def first(self) -> bytes:
-        """The name, and a nonce."""
+        """Return the name and a nonce."""
         return f"n,,{self._first_bare}".encode("utf-8", "surrogateescape")
 
     def next(self, challenge: bytes) -> bytes | None:
-        """The proof for the server's first message; None after its last. Errors: SaslError."""
+        """Return the proof for the server's first message, None after its last. Errors: SaslError."""
         text = _text(challenge)
         if self._done:
             raise SaslError("the server goes on where SCRAM is over")
@@ -204,12 +206,14 @@ class ScramClient:
             raise SaslError("the server's nonce does not begin with ours")
         if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
             raise SaslError(f"the server asks for {iterations} iterations, taken are {ITERATIONS_MIN} to {ITERATIONS_MAX}")
+        # `biws` is `n,,` in base64, the header of our first message: no channel binding, which Kafka does not have.
         final_bare = f"c=biws,r={nonce}"
         signed = f"{self._first_bare},{server_first},{final_bare}".encode("utf-8", "surrogateescape")
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = _hmac(self._hash, salted, b"Client Key")
         stored_key = hashlib.new(self._hash, client_key).digest()
         proof = _xor(client_key, _hmac(self._hash, stored_key, signed))
+        # Made now, while the salted password is at hand: PBKDF2 is slow, and need not run again for the server's last message.
         self._server_signature = _hmac(self._hash, _hmac(self._hash, salted, b"Server Key"), signed)
         return f"{final_bare},p={b64encode(proof).decode()}".encode()
 
@@ -246,12 +250,12 @@ class ScramServer:
         self._nonce = nonce or make_nonce()
         self._credential: ScramCredential | None = None
         self._owner = ""
-        """Whom the credential stands for; empty for a name that is not known."""
+        """The principal of the credential; empty for a name that is not known."""
         self._header = ""
         self._signed = ""
 
     def next(self, token: bytes) -> bytes:
-        """The answer to the client's first or last message. Errors: SaslError."""
+        """Return the answer to the client's first or last message. Errors: SaslError, RefusedError."""
         text = _text(token)
         if self.principal:
             raise SaslError("the exchange is over")
@@ -287,12 +291,15 @@ class ScramServer:
         if match is None:
             raise SaslError("Invalid SCRAM client final message")
         bare, binding, nonce, proof = match[1], _base64(match[2]), match[3], _base64(match[4])
+        # The client repeats the header of its first message under its proof. One that somebody changed on the way shows here.
         if binding != self._header.encode() or not hmac.compare_digest(nonce.encode(), self._nonce.encode()):
             raise SaslError("Invalid nonce or channel binding in the client's final message")
         signed = f"{self._signed},{bare}".encode()
         signature = _hmac(self._hash, credential.stored_key, signed)
         if len(proof) != len(signature):
             raise SaslError(_INVALID_CREDENTIALS)
+        # The proof is ClientKey xor signature, and the stored key is the hash of ClientKey: the server can check a proof, and cannot
+        # make one. An unknown name runs through the same steps, and fails at the same line with the same words.
         stored_key = hashlib.new(self._hash, _xor(proof, signature)).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key) or not self._owner:
             raise SaslError(_INVALID_CREDENTIALS)
@@ -301,7 +308,7 @@ class ScramServer:
 
 
 def _is_token(extensions: str) -> bool:
-    """Whether the name is a delegation token's id, as KIP-48 says; other extensions are ignored, as by Kafka."""
+    """Return whether the name is a delegation token's id, as KIP-48 says; other extensions are ignored, as by Kafka."""
     pairs = (each.partition("=") for each in extensions.split(","))
     return any(name == "tokenauth" and value.lower() == "true" for name, _, value in pairs)
 
@@ -321,24 +328,29 @@ def make_nonce() -> str:
 
 
 def escape_name(name: str) -> str:
-    """A name as RFC 5802 writes it: no comma, no equals sign."""
+    """Return a name as RFC 5802 writes it, without comma or equals sign."""
+    # The equals sign first: else that of a fresh `=2C` would be escaped again.
     return name.replace("=", "=3D").replace(",", "=2C")
 
 
 def unescape_name(text: str) -> str:
-    """The name that `escape_name` wrote. Errors: SaslError."""
+    """Return the name that `escape_name` wrote. Errors: SaslError."""
     if not _NAME.fullmatch(text):
         raise SaslError("Invalid username in the client's first message")
+    # The equals sign last: else `=3D2C`, which is the name `=2C`, would become a comma.
     return text.replace("=2C", ",").replace("=3D", "=")
 
 
 @cache
 def _pretence_key() -> bytes:
+    # One key for the whole process: were the salt of a name another at each login, that alone would show that the name is unknown.
+    # Random, because a salt that outsiders can compute would show it too.
     return urandom(32)
 
 
 def _pretended(mechanism: str, username: str) -> ScramCredential:
     algorithm = HASHES[mechanism]
+    # The count is that of `make_credential`. A known name whose credential has another count can still be told apart.
     key = _hmac(algorithm, _pretence_key(), f"{mechanism}\0{username}".encode())
     return ScramCredential(key[:SALT_SIZE], key, key, ITERATIONS_MIN)
 
@@ -383,7 +395,10 @@ class StaticCredentials:
         return self._passwords.get(username)
 
     def scram(self, mechanism: str, username: str) -> ScramCredential | None:
-        """See Credentials. A credential is made from the password when it is first asked for."""
+        """See Credentials. A credential is made from the password at its first use and kept.
+
+        It is slow to make, and a known name has to show the same salt at each login, as an unknown one does.
+        """
         if self._others is not None:
             return self._others.scram(mechanism, username)
         password = self._passwords.get(username)
@@ -405,6 +420,7 @@ def sasl_server_mechanisms(names: Iterable[str], credentials: Credentials) -> di
     Errors: KeyError for a mechanism that is not PLAIN or SCRAM.
     """
 
+    # A function, so that each lambda has a `name` of its own; in the comprehension they would all see the last one.
     def maker(name: str) -> Callable[[], SaslServer]:
         if name == PLAIN:
             return lambda: PlainServer(credentials)

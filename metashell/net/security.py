@@ -87,7 +87,7 @@ class SecurityConfig:
     tls: TlsConfig | None = None
 
     def sasl_client(self) -> SaslClient | None:
-        """The client's side of a new exchange, None without SASL."""
+        """Return the client's side of a new exchange, None without SASL."""
         if not self.mechanism:
             return None
         if self.mechanism == PLAIN:
@@ -150,6 +150,7 @@ def listener_security(properties: Mapping[str, str], listener: str) -> ListenerS
     if tls is not None and not tls.keystore.given:
         raise UsageError(f"ssl.keystore.location: listener {listener} has no key and certificate", "ssl.keystore.location")
     _check_classes(values)
+    # The rules map names of certificates to principals. With SASL the principal is the user who logged in, so they do not apply.
     if not protocol.startswith("SASL"):
         return ListenerSecurity(protocol=protocol, tls=tls, principal_rules=values.get(MAPPING_RULES_KEY, DEFAULT_RULES))
     mechanisms = _words(values.get("sasl.enabled.mechanisms", "GSSAPI"))
@@ -157,6 +158,7 @@ def listener_security(properties: Mapping[str, str], listener: str) -> ListenerS
         _check_mechanism(mechanism, "sasl.enabled.mechanisms")
     users: dict[str, str] = {}
     if PLAIN in mechanisms:
+        # `user_NAME` is a user that may log in. `username` and `password` are the server's own, for connections that it makes itself.
         options = _login_module(properties, listener, PLAIN).options
         users = {name.removeprefix("user_"): password for name, password in options.items() if name.startswith("user_")}
     return ListenerSecurity(
@@ -173,7 +175,11 @@ def _session_ms(values: Mapping[str, str], mechanism: str) -> int:
 
 
 def _check_classes(values: Mapping[str, str]) -> None:
-    """Errors: UsageError for a class that would decide who is who in place of Kafka's own."""
+    """Refuse a class that would decide who is who in place of Kafka's own. Errors: UsageError.
+
+    To ignore it would be worse than to stop: clients would get other principals, and with them other rights.
+    """
+    # `for_listener` has removed this listener's prefix. A key that still has one is about another listener.
     for key in values:
         is_handler = key.endswith("sasl.server.callback.handler.class") and not key.startswith("listener.name.")
         if key in _OWN_CLASSES or is_handler:
@@ -183,7 +189,8 @@ def _check_classes(values: Mapping[str, str]) -> None:
 
 
 def java_number(values: Mapping[str, str], key: str, default: int, type: str = "INT") -> int:
-    """A number as Kafka reads it. Errors: UsageError in Kafka's words."""
+    """Return a number as Kafka reads it, `default` where the key is not set. Errors: UsageError in Kafka's words."""
+    # A key that is set to nothing is an error in Kafka, and not the default.
     text = values.get(key, "").strip()
     if not text and key not in values:
         return default
@@ -194,7 +201,7 @@ def java_number(values: Mapping[str, str], key: str, default: int, type: str = "
 
 
 def tls_config(values: Mapping[str, str]) -> TlsConfig:
-    """Kafka's ssl.* properties. Errors: UsageError."""
+    """Read Kafka's ssl.* properties. Errors: UsageError."""
     algorithm = values.get("ssl.endpoint.identification.algorithm", "https").strip()
     if algorithm.lower() not in ("", "https"):
         raise UsageError(f"ssl.endpoint.identification.algorithm: {algorithm} is neither https nor empty", algorithm)
@@ -229,7 +236,7 @@ def _prefix(listener: str) -> str:
 
 
 def for_listener(properties: Mapping[str, str], listener: str) -> dict[str, str]:
-    """The properties with those of the listener in place of the general ones."""
+    """Return the properties with those of the listener in place of the general ones."""
     if not listener:
         return dict(properties)
     prefix = _prefix(listener)
@@ -237,7 +244,7 @@ def for_listener(properties: Mapping[str, str], listener: str) -> dict[str, str]
 
 
 def _protocol(properties: Mapping[str, str], listener: str) -> tuple[str, str]:
-    """The key that says which protocol it is, and the protocol."""
+    """Return the key that decides the protocol, and the protocol."""
     if not listener:
         return "security.protocol", properties.get("security.protocol", "PLAINTEXT").strip()
     key = "listener.security.protocol.map"
@@ -245,6 +252,8 @@ def _protocol(properties: Mapping[str, str], listener: str) -> tuple[str, str]:
         name, _, protocol = entry.partition(":")
         if name.strip().upper() == listener.upper():
             return key, protocol.strip()
+    # Kafka's default map has each protocol under its own name. A name that is missing from a map that is given is returned as it is, so
+    # that `_check_protocol` refuses it: PLAINTEXT in its place would open a listener that was meant to be closed.
     return key, listener if listener.upper() in PROTOCOLS or key in properties else "PLAINTEXT"
 
 
@@ -254,7 +263,8 @@ def _check_protocol(protocol: str, key: str) -> None:
 
 
 def _client_mechanism(values: Mapping[str, str], listener: str) -> tuple[str, str]:
-    """The key that says which mechanism a client takes, and the mechanism."""
+    """Return the key that decides a client's mechanism, and the mechanism."""
+    # GSSAPI is Kafka's default. It is kept so that `_check_mechanism` refuses it: no other is taken in its place.
     key = "sasl.mechanism"
     if listener and key not in values:
         of_controller = listener in _words(values.get("controller.listener.names", ""))
@@ -269,6 +279,7 @@ def _check_mechanism(mechanism: str, key: str) -> None:
 
 
 def _login_module(properties: Mapping[str, str], listener: str, mechanism: str) -> LoginModule:
+    # A listener with several mechanisms has a login module for each (KIP-85, KIP-226), so the most specific key wins.
     names = ["sasl.jaas.config"]
     if listener:
         names = [f"{_prefix(listener)}{mechanism.lower()}.sasl.jaas.config", f"{_prefix(listener)}sasl.jaas.config", *names]
@@ -287,6 +298,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 FLAGS: Final = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
 
+# A grammar of our own, not `shlex`: octal escapes, comments and words are as in java.io.StreamTokenizer, with which Kafka reads the value.
 _TOKEN = re.compile(
     r"""(?P<skip>[\x00-\x20]+|//[^\r\n]*|/\*.*?\*/)|(?P<quoted>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')"""
     r"""|(?P<word>[A-Za-z_$\x80-\U0010ffff][\w.$-]*)|(?P<mark>[=;])""",
@@ -314,7 +326,7 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str, key: str = "sasl.jaas.config") -> LoginModule:
-    """The one login module that a value describes.
+    """Return the one login module that a value describes.
 
     Errors: UsageError with `key` and what is wrong, without the value.
     """
@@ -326,6 +338,7 @@ def parse_jaas(text: str, key: str = "sasl.jaas.config") -> LoginModule:
     options: dict[str, str] = {}
     position = 2
     while position < len(tokens) and tokens[position] != _Token("mark", ";"):
+        # Errors count options and do not name them: behind a quotation mark at the wrong place, a name may be a part of a password.
         name, equals, value = (tokens[position : position + 3] + [_Token("end", "")] * 3)[:3]
         if name.kind == "mark" or equals != _Token("mark", "="):
             raise UsageError(f"{key}: option {len(options) + 1} is not NAME=VALUE", key)

@@ -134,7 +134,7 @@ def _directory_of(partition: PartitionRegistration, id: int) -> bytes:
 
 
 def _is_unplaced(broker: ModelBroker, directory: bytes) -> bool:
-    """Whether a broker must report the directory of a replica; a replica in a failed directory stays there."""
+    """Return whether a broker must report the directory of a replica; a replica in a failed directory stays there."""
     known = broker.registration
     if not known.directories or directory == MIGRATING_DIRECTORY or directory in broker.failed:
         return False

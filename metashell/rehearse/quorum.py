@@ -205,7 +205,7 @@ class Quorum:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the tasks that elect leaders have found nothing to do since the last record."""
+        """Return whether the tasks that elect leaders have found nothing to do since the last record."""
         if not self.is_active:
             return self.is_lost
         tasks = ["electUnclean"] + (["electPreferred"] if self.settings.value("auto.leader.rebalance.enable") else [])
@@ -213,7 +213,7 @@ class Quorum:
 
     @property
     def is_lost(self) -> bool:
-        """Whether no controller will be active until a voter comes back."""
+        """Return whether no controller will be active until a voter comes back."""
         return not self.is_active and not self._has_majority()
 
     def _has_majority(self) -> bool:

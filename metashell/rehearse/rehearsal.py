@@ -46,7 +46,7 @@ INTERVALS_KEPT: Final = 200_000
 _LOOKED_UP_MAX: Final = 1000
 """If more partitions than this are in trouble, it is cheaper to go through those of the one broker."""
 _BEFORE_MS: Final = 10_000
-"""How long the controller has been active before the first step."""
+"""The time that the controller has been active before the first step."""
 Progress = Callable[[int, str], None]
 """Called before each step and each restart, with the time of the rehearsal and a text."""
 
@@ -181,7 +181,7 @@ class Rehearsal:
         return True
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is pending but the elections that the controller holds every few minutes."""
+        """Return whether nothing is pending but the elections that the controller holds every few minutes."""
         if self._clock.busy:
             return False
         return self._quorum.is_lost or (self._quorum.is_active and not self._fleet.silent)
@@ -477,7 +477,7 @@ def rehearse_change(
 
 
 def _is_unclean(before: MetadataImage, record: Any) -> bool:
-    """Whether the new leader of a partition may lack committed records."""
+    """Return whether the new leader of a partition may lack committed records."""
     if record.leader_recovery_state == RECOVERING:
         return True
     topic = before.topics.by_id.get(record.topic_id)

@@ -62,7 +62,7 @@ def verdict_line(outcome: Outcome) -> str:
 
 
 def is_safe(outcome: Outcome) -> bool:
-    """Whether the first line says SAFE, which status 0 alone does not decide."""
+    """Return whether the first line says SAFE, which status 0 alone does not decide."""
     return not (status_of(outcome) or outcome.verdict.offline_before or _toll(outcome, Trouble.UNDER_MIN_ISR).at_end)
 
 

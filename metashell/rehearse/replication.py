@@ -149,7 +149,7 @@ class Replication:
                 self._plan(id, key, self._clock.now_ms + self._assumptions.catch_up_min_ms)
 
     def _is_new(self, id: int, key: PartitionKey, partition: PartitionRegistration) -> bool:
-        """Whether a replica has no data yet: a reassignment adds it, or its disk is empty."""
+        """Return whether a replica has no data yet: a reassignment adds it, or its disk is empty."""
         return id in partition.adding_replicas or ((key, id) in self._directories.emptied and partition.leader != NO_LEADER)
 
     def look_removed(self, topic_id: bytes) -> None:
@@ -300,7 +300,7 @@ class Replication:
 
 
 def _is_forlorn(broker: int, partition: PartitionRegistration) -> bool:
-    """Whether a replica has no leader to follow. A new replica keeps the data that it has copied, and waits."""
+    """Return whether a replica has no leader to follow. A new replica keeps the data that it has copied, and waits."""
     return partition.leader == NO_LEADER and broker not in partition.adding_replicas
 
 

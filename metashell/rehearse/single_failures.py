@@ -54,7 +54,7 @@ class Loss:
 
     @property
     def can_be_lost(self) -> bool:
-        """Whether all online partitions stay online, and no committed record is lost."""
+        """Return whether all online partitions stay online, and no committed record is lost."""
         return not self.offline and not self.unclean and self.keeps_quorum is not False
 
 
@@ -234,7 +234,7 @@ def find_single_failures(image: MetadataImage, assumptions: Assumptions | None =
 
 
 def _keeps_quorum(quorum: Sequence[int], dead: Collection[int], lost: Collection[int]) -> bool | None:
-    """Whether a majority is left; None if no living voter is lost."""
+    """Return whether a majority is left; None if no living voter is lost."""
     living = [id for id in quorum if id not in dead]
     left = sum(id not in lost for id in living)
     return None if left == len(living) else left > len(quorum) // 2

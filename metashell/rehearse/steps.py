@@ -351,7 +351,7 @@ def _config_words(step: ConfigSet) -> list[str]:
 
 
 def has_secrets(step: Step) -> bool:
-    """Whether a step sets a value that may be secret."""
+    """Return whether a step sets a value that may be secret."""
     match step:
         case ConfigSet():
             return any(value is not None and is_sensitive_config(step.resource_type, key) for key, value in step.values)

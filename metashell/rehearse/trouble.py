@@ -99,7 +99,7 @@ class TroubleWatch:
         return self._min_isr.of(topic_name, leader)
 
     def _is_saved(self, topic: TopicImage, partition: PartitionRegistration) -> bool:
-        """Whether the controller will find another leader although no replica in sync is alive."""
+        """Return whether the controller will find another leader although no replica in sync is alive."""
         may_lead = partition.replicas if self._state.rules.allows_unclean(topic.name) else partition.elr
         brokers = self._state.image.cluster.brokers
         return any(id in self._living and id in brokers and not brokers[id].fenced for id in may_lead)

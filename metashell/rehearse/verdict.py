@@ -278,7 +278,7 @@ def survey(image: MetadataImage, living: Container[int], special: Special) -> Co
 
 
 def _is_in_order(found: Sequence[Piece]) -> bool:
-    """Whether partitions come in order, as in every snapshot; then each comes only once."""
+    """Return whether partitions come in order, as in every snapshot; then each comes only once."""
     expected = 0
     for _, partition_ids, _, _ in found:
         if partition_ids != list(range(expected, expected + len(partition_ids))):

@@ -67,7 +67,7 @@ class Chain:
         return reached if reached > self.position else None
 
     def confirms(self, before: int, before_offset: int, at: int, at_offset: int) -> bool:
-        """Whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
+        """Return whether two entries of an index are right: each points at a good batch, and a chain leads from one to the other.
 
         Shape: positions, and the last offset of the batch that is to start there.
         """
@@ -103,14 +103,14 @@ def next_reach(file: OpenFile, reach: int, batch_size: int) -> int:
 
 
 def is_good(data: bytes, size: int) -> bool:
-    """Whether that is one whole batch of version 2 with the right checksum."""
+    """Return whether that is one whole batch of version 2 with the right checksum."""
     if len(data) < HEADER_SIZE or len(data) != size:
         return False
     return crc32c(data, CRC_START) == int.from_bytes(data[MAGIC_END:CRC_START], "big")
 
 
 def resync(file: OpenFile, broken: int, end: int) -> int | None:
-    """The first place behind `broken` where the chain continues; None if there is none.
+    """Return the first place behind `broken` where the chain continues; None if there is none.
 
     A batch is guessed by its magic, length and checksum. It counts only if good batches follow it, one after another, up to
     `end`, which is a known place of the chain (or up to zeros, which preallocated segments end with): a batch that lies
@@ -135,7 +135,7 @@ def resync(file: OpenFile, broken: int, end: int) -> int | None:
 
 
 def could_start(window: bytes, at: int, left: int) -> bool:
-    """A cheap look at what might be a header: a length that fits, and record counts that do."""
+    """Return whether a header may start here, by a cheap look: its length and its record counts fit."""
     if at + HEADER_SIZE > len(window):
         return False
     length = unpack_length(window, at + 8)[0] + LEAD_SIZE
@@ -146,7 +146,7 @@ def could_start(window: bytes, at: int, left: int) -> bool:
 
 
 def _leads_to(file: OpenFile, start: int, end: int, led_nowhere: set[int]) -> bool:
-    """Whether good batches follow one another from `start` to `end`; the places of a chain that fails are remembered."""
+    """Return whether good batches follow one another from `start` to `end`; the places of a chain that fails are remembered."""
     passed: list[int] = []
     position = start
     while position < end and position not in led_nowhere:
@@ -191,7 +191,7 @@ Is = Callable[[BatchHeader], bool]
 
 
 def narrow_range(file: OpenFile, size: int, bounds: Bounds) -> tuple[int, int]:
-    """The part of a file of `size` bytes outside of which no wanted batch lies, by offset and epoch; its ends are ends of batches."""
+    """Return the part of a file of `size` bytes that has all wanted batches, by offset and epoch; its ends are ends of batches."""
     if bounds.is_empty:
         return 0, 0
     start, end = 0, size
@@ -203,7 +203,7 @@ def narrow_range(file: OpenFile, size: int, bounds: Bounds) -> tuple[int, int]:
 
 
 def wanted_parts(file: OpenFile, start: int, end: int, bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """The parts between two places of the chain that may hold wanted rows. What is no whole batch of version 2 is always wanted.
+    """Yield the parts between two places of the chain that may hold wanted rows. What is no whole batch of version 2 is always wanted.
 
     In a store nothing is looked at twice: all of it is wanted.
     """
@@ -253,7 +253,7 @@ def _first_that_is_not(passes: Is, file: OpenFile, low: int, size: int, *, is_en
 
 
 def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> tuple[int, BatchHeader] | None:
-    """The first good batch that starts from `start` on, before `end`, and that another one follows; None if there is none.
+    """Return the first good batch that starts from `start` on, before `end`, and that another one follows; None if there is none.
 
     `guess` is how much is read at first.
     """
@@ -276,7 +276,7 @@ def batch_from(file: OpenFile, start: int, end: int, size: int, guess: int) -> t
 
 
 def _is_whole(file: OpenFile, window: bytes, base: int, position: int, size: int) -> bool:
-    """Whether a batch has its checksum; `window` is what was read from `base` on."""
+    """Return whether a batch has its checksum; `window` is what was read from `base` on."""
     data = window[position - base : position - base + size]
     return is_good(data if len(data) == size else file.read_at(position, size), size)
 
@@ -286,14 +286,14 @@ def _first_reach(file: OpenFile) -> int:
 
 
 def _is_followed(file: OpenFile, position: int, header: BatchHeader, size: int) -> bool:
-    """Whether a batch ends where the file does, or where one of later offsets begins."""
+    """Return whether a batch ends where the file does, or where one of later offsets begins."""
     end = position + header.size_bytes
     following = _header(file, end, size)
     return end == size if following is None else following.base_offset > header.last_offset
 
 
 def _header(file: OpenFile, position: int, size: int) -> BatchHeader | None:
-    """The header of the batch of version 2 that starts at a place, None where no whole one does."""
+    """Return the header of the batch of version 2 that starts at a place, None where no whole one does."""
     return _header_in(file.read_at(position, HEADER_SIZE), 0, size - position)
 
 

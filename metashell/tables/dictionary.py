@@ -47,12 +47,12 @@ STATE_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "ac
 
 
 def table_names() -> list[str]:
-    """The tables of events: those that every log has, then those of each log."""
+    """Return the tables of events: those that every log has, then those of each log."""
     return [*COMMON_TABLES, *_logs_of_tables()]
 
 
 def log_of_table(table: str) -> LogKind | None:
-    """The log whose records a table holds, None for those that every log has."""
+    """Return the log whose records a table holds, None for those that every log has."""
     return _logs_of_tables().get(table)
 
 
@@ -62,7 +62,7 @@ def _logs_of_tables() -> dict[str, LogKind]:
 
 
 def record_tables(log: str) -> dict[int, str]:
-    """The names of the tables of one kind of log by record type."""
+    """Return the names of the tables of one kind of log by record type."""
     if log in COORDINATOR_LOGS:
         coordinator = COORDINATOR_LOGS[log]
         return {type_id: key_table_name(name) for type_id, name in coordinator.keys.items() if type_id in coordinator.values}
@@ -71,12 +71,12 @@ def record_tables(log: str) -> dict[int, str]:
 
 
 def record_table_name(message: str) -> str:
-    """`PartitionChangeRecord` is in the table `partition_change`."""
+    """Return the table of a record's name: `partition_change` for `PartitionChangeRecord`."""
     return snake_case(message.removesuffix("Record"))
 
 
 def key_table_name(message: str) -> str:
-    """`OffsetCommitKey` is in the table `offset_commit`."""
+    """Return the table of a key's name: `offset_commit` for `OffsetCommitKey`."""
     return snake_case(message.removesuffix("Key"))
 
 
@@ -116,7 +116,7 @@ class ListedColumn(NamedTuple):
 
 @cache
 def listed_tables() -> dict[str, ListedTable]:
-    """All tables by name: those of the state, those of events, and the answers of reports."""
+    """Return all tables by name: those of the state, those of events, and the answers of reports."""
     found = {}
     for name, since, holds in dictionary_rows("tables.tsv"):
         first = since.partition(" ")[0]
@@ -131,7 +131,7 @@ def listed_tables() -> dict[str, ListedTable]:
 
 @cache
 def listed_columns() -> dict[str, list[ListedColumn]]:
-    """The columns of each table, in order; the fields of a struct follow it."""
+    """Return the columns of each table, in order; the fields of a struct follow it."""
     lines: dict[str, list[list[str]]] = {}
     for table, *line in dictionary_rows(LISTED):
         lines.setdefault(table, []).append(line)
@@ -182,7 +182,7 @@ class Meaning(NamedTuple):
 
 
 def meaning_of(table: str, path: str, siblings: Collection[str]) -> Meaning | None:
-    """The meaning of a column, or of a field of a struct, whose neighbours have the names `siblings`; None where it has none."""
+    """Return the meaning of a column, or of a field of a struct, whose neighbours have the names `siblings`; None where it has none."""
     if (line := field_of(table, path)) is not None:
         words = CODES.get(table, {}).get(path)
         return Meaning(line.unit, line.since, line.meaning, {} if words is None else words.words)
@@ -193,7 +193,7 @@ def meaning_of(table: str, path: str, siblings: Collection[str]) -> Meaning | No
 
 
 def base_of(path: str, siblings: Collection[str]) -> str | None:
-    """The path of the column that a companion goes with; None for what is no companion."""
+    """Return the path of the column that a companion goes with; None for any other column."""
     name = path.rpartition(".")[2]
     found = (ending for ending in COMPANIONS if name.endswith(ending) and name.removesuffix(ending) in siblings)
     ending = next(found, None)
@@ -235,7 +235,7 @@ def field_of(table: str, path: str) -> Field | None:
 
 
 def lines_about(table: str, path: str) -> list[Field]:
-    """The lines that say what a column is: one or, where that has `=`, those up to one without."""
+    """Return the lines that say what a column is: one or, where that has `=`, those up to one without."""
     found = []
     for line in _fitting(table, path):
         found.append(line)
@@ -245,7 +245,7 @@ def lines_about(table: str, path: str) -> list[Field]:
 
 
 def _fitting(table: str, path: str) -> Iterator[Field]:
-    """The lines that are about a column, the nearest first."""
+    """Yield the lines that are about a column, the nearest first."""
     lines = _fields()
     place = f"{table}:{path}"
     if place in lines.scoped:
@@ -255,7 +255,7 @@ def _fitting(table: str, path: str) -> Iterator[Field]:
 
 
 def _endings(path: str) -> Iterator[str]:
-    """`a.b.c`, `b.c`, `c`."""
+    """Yield the endings of a path, the longest first: `a.b.c`, `b.c`, `c`."""
     while path:
         yield path
         path = path.partition(".")[2]
@@ -276,7 +276,7 @@ def _fields() -> _Fields:
 
 
 def dictionary_rows(name: str) -> list[list[str]]:
-    """The lines of one of the dictionary's files, without its heading."""
+    """Return the lines of one of the dictionary's files, without its heading."""
     text = (files("metashell.tables") / "meanings" / name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines()[1:]]
 

@@ -47,7 +47,7 @@ from metashell.disk.names import DATA, KNOWN_LOGS, META_PROPERTIES, METADATA, PA
 def input_files(
     path: str, log: LogKind | None = None, *, every_checkpoint: bool = False, may_be_empty: bool = False
 ) -> Iterator[InputFile]:
-    """The files that `path` stands for.
+    """Yield the files that `path` stands for.
 
     `log` names the kind of log where nothing else does; other logs are left out then. With `every_checkpoint` all checkpoints of
     a directory are given, not only the one that replay needs.
@@ -76,7 +76,7 @@ def _remote_files(uri: str, log: LogKind | None, every_checkpoint: bool, may_be_
 
 
 def _known(file: InputFile, log: LogKind | None) -> InputFile:
-    """A file that was named, of a log that is known. Errors: UsageError."""
+    """Return a file that was named, of a log that is known. Errors: UsageError."""
     found = file.log
     if found in KNOWN_LOGS and log is not None and found != log:
         raise other_log_fault(file.path, found, log, reads=False)
@@ -107,7 +107,7 @@ def _files_below(path: str, top: str, tree: Tree, log: LogKind | None, every_che
 
 
 def _in_order(found: FoundLog) -> Iterator[InputFile]:
-    """The files of a metadata log, each with what is known of its place among them."""
+    """Yield the files of a metadata log, each with what is known of its place among them."""
     unused = {file_name(fault.file) for fault in found.passed_over}
     names = [parse_name(file_name(file.path)) for file in found.files if file_name(file.path) not in unused]
     begins_by: int | None = max((name.snapshot_id.offset for name in names if name is not None and name.snapshot_id is not None), default=0)
@@ -129,17 +129,17 @@ def _is_wanted(found: LogKind | None, log: LogKind | None) -> bool:
 
 
 def is_remote(file: OpenFile) -> bool:
-    """Whether a file lies in a store, where each read is a request."""
+    """Return whether a file lies in a store, where each read is a request."""
     return bool(getattr(file, "is_far", False))
 
 
 def is_read_once(path: str) -> bool:
-    """Whether a path can be read only once: standard input, a pipe or the like."""
+    """Return whether a path can be read only once: standard input, a pipe or the like."""
     return not is_uri(path) and is_stream(path)
 
 
 def open_input(path: str, *, strict: bool = False) -> OpenFile:
-    """A file by path or URI. With `strict` a store that fails is an error of each read, else the end of the file, with its `trouble`.
+    """Open a file by path or URI. With `strict` a store that fails is an error of each read, else the end of the file, with its `trouble`.
 
     Errors: UsageError where it cannot be opened.
     """
@@ -189,7 +189,7 @@ _MARKS = frozenset("*[")
 
 
 def expand_globs(path: str) -> list[str]:
-    """The paths or URIs that a pattern stands for, or the path itself where it is none. Errors: UsageError for one that matches nothing."""
+    """Return the paths or URIs that a pattern stands for, a plain path as it is. Errors: UsageError for a pattern without matches."""
     if not is_uri(path):
         return paths_of(path) if os.path.lexists(path) or "{" not in path else _of_several(path, paths_of)
     base = path.partition("?")[0]
@@ -199,7 +199,7 @@ def expand_globs(path: str) -> list[str]:
 
 
 def _of_several(path: str, expand: Any) -> list[str]:
-    """The places of all alternatives in the braces of a pattern; one of them may match nothing."""
+    """Return the places of all alternatives in the braces of a pattern; one of them may match nothing."""
     found: list[str] = []
     for each in expand_braces(path):
         try:
@@ -229,7 +229,7 @@ def _remote_places(uri: str) -> list[str]:
 
 
 def _below(system: Any, folder: str, patterns: list[str]) -> list[tuple[str, ...]]:
-    """The names, from `folder` on, that a list of patterns fits, one a level."""
+    """Return the names, from `folder` on, that a list of patterns fits, one a level."""
     from pyarrow.fs import FileSelector, FileType
 
     if not patterns:
@@ -262,13 +262,13 @@ class LocalCopies(NamedTuple):
     uris: dict[str, str]
 
     def shown(self, text: str) -> str:
-        """A text that names where a file was found, not where it was fetched to. A path in it ends at a space or a colon."""
+        """Return a text that names where a file was found, not where it was fetched to. A path in it ends at a space or a colon."""
         for folder in self.uris:
             text = re.sub(re.escape(folder) + r"(?:/[^\s:,()]*)?", lambda match: self.shown_path(match[0]), text)
         return text
 
     def shown_path(self, path: str) -> str:
-        """The URI of a file or folder that was fetched, any other path as it is."""
+        """Return the URI of a file or folder that was fetched, any other path as it is."""
         for folder, uri in self.uris.items():
             if path == folder or path.startswith(f"{folder}/"):
                 return path_below(uri, quote(path[len(folder) + 1 :]))

@@ -77,11 +77,11 @@ class Range(NamedTuple):
     most: int | None = None
 
     def meets(self, first: int, last: int) -> bool:
-        """Whether it has a number from `first` to `last`."""
+        """Return whether it has a number from `first` to `last`."""
         return (self.least is None or last >= self.least) and (self.most is None or first <= self.most)
 
     def within(self, other: Range) -> Range:
-        """The numbers that both have."""
+        """Return the numbers that both have."""
         least = [side for side in (self.least, other.least) if side is not None]
         most = [side for side in (self.most, other.most) if side is not None]
         return Range(max(least, default=None), min(most, default=None))
@@ -117,7 +117,7 @@ class Bounds:
         return self.within(replace(ANY, **{column: wanted}))
 
     def may_hold(self, header: BatchHeader) -> bool:
-        """Whether a batch may hold a wanted row, by its header of version 2.
+        """Return whether a batch may hold a wanted row, by its header of version 2.
 
         The base timestamp is not the least one: a later record may be older, and in a batch that was compacted another time stands there.
         """
@@ -129,13 +129,13 @@ class Bounds:
         )
 
     def precedes(self, header: BatchHeader) -> bool:
-        """Whether a batch lies before all wanted ones, by offset or epoch: these grow along a log, times need not."""
+        """Return whether a batch lies before all wanted ones, by offset or epoch: these grow along a log, times need not."""
         return (self.offset.least is not None and header.last_offset < self.offset.least) or (
             self.epoch.least is not None and header.leader_epoch < self.epoch.least
         )
 
     def follows(self, header: BatchHeader) -> bool:
-        """Whether a batch lies behind all wanted ones, by offset or epoch."""
+        """Return whether a batch lies behind all wanted ones, by offset or epoch."""
         return (self.offset.most is not None and header.base_offset > self.offset.most) or (
             self.epoch.most is not None and header.leader_epoch > self.epoch.most
         )
@@ -185,5 +185,5 @@ def add_notes(notes: NewerNotes, others: Mapping[str, list[Any]]) -> None:
 
 
 def parts_of_notes(notes: NewerNotes) -> list[Newer]:
-    """The same as the parts that every command words alike."""
+    """Return the notes as `Newer` parts, which every command words alike."""
     return [Newer(what, *values) for what, values in notes.items()]

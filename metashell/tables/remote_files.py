@@ -23,7 +23,7 @@ _HEAD = 1 << 16
 
 
 def remote_input(uri: str) -> tuple[RemoteTree, str, bool]:
-    """The target of a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
+    """Return the target of a URI: a tree of files, the URI's path in it, and whether that is a folder. Errors: UsageError."""
     system, path = file_system(uri)
     with errors_of(uri):
         info = retry(lambda: system.get_file_info(path))
@@ -80,11 +80,11 @@ class RemoteTree:
         self._versions[entry.path] = str(entry.mtime_ns or "")
 
     def version(self, folder: str, name: str) -> str:
-        """When a file that was listed was written; empty where the store does not say it."""
+        """Return the time at which a listed file was written, as a text; empty where the store does not give it."""
         return self._versions.get(f"{folder}/{name}", "")
 
     def place(self, folder: str, name: str = "") -> str:
-        """The URI of a folder or of a file in it; the query stays behind it."""
+        """Return the URI of a folder or of a file in it; the query stays behind it."""
         base, mark, query = self._uri.partition("?")
         if folder != self._top and not folder.startswith(f"{self._top}/"):
             above = dirname(base.rstrip("/"))  # the folder of a named file, or the one above a named folder
@@ -120,7 +120,7 @@ class RemoteTree:
             retry(work)
 
     def read(self, folder: str, name: str) -> bytes | None:
-        """A small file, None where it cannot be read. Errors: PathError where the store fails: it may say of which cluster a log is."""
+        """Return a small file, None where it cannot be read. Errors: PathError where the store fails: the file may name a log's cluster."""
 
         def work() -> bytes:
             with self._system.open_input_file(f"{folder}/{name}") as file:
@@ -135,7 +135,7 @@ class RemoteTree:
 
 
 def open_remote(uri: str, *, strict: bool = False) -> OpenFile:
-    """A remote file, read by position. Errors: UsageError where it cannot be opened."""
+    """Return a remote file, read by position. Errors: UsageError where it cannot be opened."""
     system, path = file_system(uri)
     with errors_of(uri):
         file = RemoteFile(uri, retry(lambda: system.open_input_file(path)), lambda: system.get_file_info(path).type, strict=strict)
@@ -193,7 +193,7 @@ class RemoteFile(Closing):
         return self._size
 
     def peek(self, size: int) -> bytes:
-        """The first bytes. More than that are kept: what follows asks for them, and a small file is then read by one request."""
+        """Return the first bytes. More than that are kept: what follows asks for them, and a small file is then read by one request."""
         if len(self._head) < min(size, self._size):
             self._head = self.read_at(0, max(size, _HEAD))
         return self._head[:size]

@@ -73,7 +73,7 @@ class RecordTable:
 
 
 def tables() -> dict[str, pa.Schema]:
-    """The schema of every table by name."""
+    """Return the schema of every table by name."""
     found = {name: common_schema(name) for name in COMMON_TABLES}
     for log in KNOWN_LOGS:
         found.update({table.name: table.schema for table in tables_of_log(log).values()})
@@ -82,7 +82,7 @@ def tables() -> dict[str, pa.Schema]:
 
 @cache
 def tables_of_log(log: str) -> dict[int, RecordTable]:
-    """The tables of one kind of log by record type."""
+    """Return the tables of one kind of log by record type."""
     return {type_id: _table(log, type_id, name) for type_id, name in record_tables(log).items()}
 
 
@@ -104,7 +104,7 @@ def _table(log: str, type_id: int, name: str) -> RecordTable:
 
 
 def _columns(message: MessageType, taken: set[str], side: str) -> list[Column]:
-    """A column for each field: its name, or `key_NAME` or `value_NAME` where that is taken."""
+    """Return a column for each field: its name, or `key_NAME` or `value_NAME` where that is taken."""
     names = [field.attribute.rstrip("_") for field in message.schema.fields]
     return [
         Column(f"{side}_{name}" if name in taken else name, field, side == "key")
@@ -113,7 +113,7 @@ def _columns(message: MessageType, taken: set[str], side: str) -> list[Column]:
 
 
 def _named(name: str, field: FieldSchema, schema: MessageSchema) -> pa.Field:
-    """A field that says of its bytes when they are uuids."""
+    """Return a field that says of its bytes when they are uuids."""
     return pa.field(name, arrow_type(field, schema), metadata=UUID_MARK if field.type == "uuid" else None)
 
 
@@ -129,7 +129,7 @@ def struct_type(struct: StructSchema, schema: MessageSchema) -> pa.DataType:
 
 @cache
 def common_schema(name: str) -> pa.Schema:
-    """The schema of `records`, `control`, `batches` or `faults`."""
+    """Return the schema of `records`, `control`, `batches` or `faults`."""
     fields: dict[str, tuple[tuple[str, pa.DataType], ...]] = {
         RECORDS: (
             *ENVELOPE,
@@ -201,7 +201,7 @@ _SPARK_TYPES: Final[dict[pa.DataType, str]] = {
 
 
 def commented(table: str, schema: pa.Schema) -> pa.Schema:
-    """The schema with the meaning of each column, and of each field of its structs, as `comment`.
+    """Return the schema with the meaning of each column, and of each field of its structs, as `comment`.
 
     Columns that the dictionary lacks stay as they are. Two schemas that differ in comments only are equal for Arrow's writers.
     """
@@ -233,12 +233,12 @@ def _with_comments(table: str, kind: pa.DataType, path: str) -> pa.DataType:
 
 
 def with_spark_metadata(schema: pa.Schema) -> pa.Schema:
-    """The schema of a Parquet file with what Spark looks for in its footer."""
+    """Return the schema of a Parquet file with what Spark looks for in its footer."""
     return schema.with_metadata({**(schema.metadata or {}), SPARK_ROW_METADATA: spark_row_metadata(schema)})
 
 
 def spark_row_metadata(schema: pa.Schema) -> str:
-    """The schema as Spark writes it into the footer of a Parquet file, in JSON: uuids are binary; comments are those of the fields."""
+    """Return the schema as Spark writes it into a Parquet footer, in JSON: uuids are binary; comments are those of the fields."""
     return json.dumps({"type": "struct", "fields": [_spark_field(field) for field in schema]}, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -87,7 +87,7 @@ def plan_splits(
     only: Bounds | None = None,
     logs: set[LogKind | None] | None = None,
 ) -> list[Split]:
-    """The splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
+    """Return the splits of all files that `paths` stand for, of about `target_bytes` each: large files are cut, small ones put together.
 
     `log` names the kind of log where nothing else does; other logs are left out then. `every_checkpoint`: see `input_files`.
     With `only`, what cannot hold a wanted row is in no split; the kinds of all logs that were found go into `logs`.
@@ -105,7 +105,7 @@ def iter_splits(
     only: Bounds | None = None,
     logs: set[LogKind | None] | None = None,
 ) -> Iterator[Split]:
-    """The same, each as soon as it is known."""
+    """Yield the splits of `plan_splits`, each as soon as it is known."""
     listed = [paths] if isinstance(paths, str) else paths
     files = (file for path in listed for file in input_files(path, log, every_checkpoint=every_checkpoint))
     return splits_of(files, target_bytes, only=only, logs=logs)
@@ -119,7 +119,7 @@ def splits_of(
     logs: set[LogKind | None] | None = None,
     sizes: dict[str, int] | None = None,
 ) -> Iterator[Split]:
-    """The same of files that are listed already; `sizes`: see `file_pieces`."""
+    """Yield the splits of files that are listed already; `sizes`: see `file_pieces`."""
     gathered: list[Piece] = []
     weight = 0
     for file in files:
@@ -141,24 +141,24 @@ def splits_of(
 
 
 def logs_of(splits: Iterable[Split]) -> set[LogKind | None]:
-    """The kinds of logs that splits are of; None where only reading shows it."""
+    """Return the kinds of logs that splits are of; None where only reading shows it."""
     return {piece.log for split in splits for piece in split.pieces}
 
 
 def require_logs(logs: Collection[LogKind | None], tables: Iterable[str], paths: str | Sequence[str]) -> None:
-    """Errors: UsageError for a table whose log was not found: an empty table would say that there is nothing in it."""
+    """Require the log of each table. Errors: UsageError where it was not found: an empty table would say that nothing is in it."""
     for table in tables:
         if not has_log(logs, table):
             raise absent_log(paths, table)
 
 
 def has_log(logs: Collection[LogKind | None], table: str) -> bool:
-    """Whether the log that a table is made from is among those that were found."""
+    """Return whether the log that a table is made from is among those that were found."""
     return log_of_table(table) in (None, *logs) or None in logs
 
 
 def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
-    """The error for a table whose log is not here."""
+    """Return the error for a table whose log is not here."""
     log = log_of_table(table)
     assert log is not None, "every log has this table"
     where = " ".join(map(shown_uri, (paths,) if isinstance(paths, str) else paths))
@@ -166,7 +166,7 @@ def absent_log(paths: str | Sequence[str], table: str) -> UsageError:
 
 
 def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, sizes: dict[str, int] | None = None) -> Iterator[Piece]:
-    """The pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one.
+    """Yield the pieces of one file, each as soon as it is known; a stream, or a file below the size of two pieces, is one.
 
     With `only` there are none of what lies before and behind all wanted rows. `sizes` keeps how large files were when they were first
     planned: what has been added since is left out, so that all tables end at one place.
@@ -193,7 +193,7 @@ def file_pieces(file: InputFile, target_bytes: int, only: Bounds | None = None, 
 
 
 def _ends_before(file: InputFile, only: Bounds) -> bool:
-    """Whether the name of the next segment shows that all of this one lies before the wanted offsets."""
+    """Return whether the name of the next segment shows that all of this one lies before the wanted offsets."""
     name = parse_name(file_name(file.next_path))
     if name is None or name.base_offset is None or only.offset.least is None:
         return False
@@ -201,7 +201,7 @@ def _ends_before(file: InputFile, only: Bounds) -> bool:
 
 
 def kind_of(file: InputFile) -> LogKind | None:
-    """The kind of log that a file is of, None where only reading shows it."""
+    """Return the kind of log that a file is of, None where only reading shows it."""
     return file.log if file.log is not None or is_read_once(file.path) else METADATA
 
 

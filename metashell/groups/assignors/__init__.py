@@ -64,7 +64,7 @@ def known_topics(members: Members, topics: Mapping[str, PartitionRacks]) -> dict
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:
-    """Whether racks influence the assignment: some member's rack has replicas, and some partition is not in all racks.
+    """Return whether racks influence the assignment: some member's rack has replicas, and some partition is not in all racks.
 
     If all partitions are in all racks, every choice is equally good. Source: KIP-881; AbstractPartitionAssignor.useRackAwareAssignment.
     """
@@ -111,7 +111,7 @@ def in_java_order(target: Mapping[bytes, Iterable[int]]) -> dict[bytes, tuple[in
 
 
 def are_homogeneous(members: Iterable[ServerMember]) -> bool:
-    """Whether all members are subscribed to the same topics."""
+    """Return whether all members are subscribed to the same topics."""
     return len({frozenset(member.topic_ids) for member in members}) < 2
 
 
@@ -212,14 +212,14 @@ class Racks:
         self.matter = racks_matter(self._members_in, (racks for topic in topics.values() for racks in topic)) if self._racks else False
 
     def suits(self, member_id: str, partition: Partition) -> bool:
-        """Whether a partition suits a member: it has a replica in the member's rack, or the member has no rack."""
+        """Return whether a partition suits a member: it has a replica in the member's rack, or the member has no rack."""
         if not self.matter:
             return True
         rack = self._racks.get(member_id)
         return rack is None or rack in self._of(partition)
 
     def is_near(self, member_id: str, partition: Partition) -> bool:
-        """Whether a partition has a replica in the member's rack."""
+        """Return whether a partition has a replica in the member's rack."""
         rack = self._racks.get(member_id)
         return rack is not None and rack in self._of(partition)
 

@@ -334,7 +334,7 @@ class Field(NamedTuple):
         return UsageError(f"{self.place}: {shown} is not {what}")
 
     def has(self, key: str) -> bool:
-        """Whether an object has a key with a value other than null."""
+        """Return whether an object has a key with a value other than null."""
         return self.object().get(key) is not None
 
     def at(self, key: str) -> Field:

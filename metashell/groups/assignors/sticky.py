@@ -73,7 +73,7 @@ def _assign(members: Members, topics: Mapping[str, PartitionRacks], said: Mappin
 
 
 def _are_equal(members: Members) -> bool:
-    """Whether all are subscribed to the same topics. As in Kafka, leading members without topics do not count."""
+    """Return whether all are subscribed to the same topics. As in Kafka, leading members without topics do not count."""
     topics: frozenset[str] = frozenset()
     for member in members.values():
         if not topics:

@@ -237,7 +237,7 @@ class Loads:
         return True
 
     def is_balanced(self) -> bool:
-        """Whether no partition could move to a subscriber with at least two fewer partitions that could have more."""
+        """Return whether no partition could move to a subscriber with at least two fewer partitions that could have more."""
         most = self.ring[-1][0]
         if self.ring[0][0] >= most - 1:
             return True
@@ -260,7 +260,7 @@ class Loads:
         return True
 
     def _still_could(self) -> bool:
-        """Whether the last result still holds, so that it need not be computed again."""
+        """Return whether the last result still holds, so that it need not be computed again."""
         if self._could is None:
             return False
         number, topic, holder = self._could

@@ -68,7 +68,7 @@ class ClassicGroupMember:
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """Whether it may be silent because it waits for our answer. A new member may not: its client may be gone, and it would stay."""
+        """Return whether it may be silent as it waits for our answer. A new member may not: its client may be gone, and it would stay."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def metadata(self, protocol: str) -> bytes | None:

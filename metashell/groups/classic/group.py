@@ -193,7 +193,7 @@ class ClassicGroup(Group):
             raise GroupError(UNKNOWN_MEMBER_ID)
 
     def supports(self, protocol_type: str, protocols: Iterable[Protocol]) -> bool:
-        """Whether a member with this protocol type and these protocols may join: all members must have one in common."""
+        """Return whether a member with this protocol type and these protocols may join: all members must have one in common."""
         names = [protocol.name for protocol in protocols]
         if self.is_empty:
             return bool(protocol_type and names)

@@ -103,7 +103,7 @@ def _decide_join(context: Context, group: ClassicGroup, request: Request, decisi
 
 
 def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
-    """Whether a member may join. While a rebalance is prepared, only members that have joined count: old ones may never come back.
+    """Return whether a member may join. While a rebalance is prepared, only members that have joined count: old ones may never come back.
 
     Source: GroupMetadataManager.acceptJoiningMember.
     """

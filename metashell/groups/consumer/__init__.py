@@ -65,12 +65,12 @@ def held_of_record(topics: Iterable[TopicPartitions], epoch: int) -> dict[bytes,
 
 
 def holds_any(reported: Iterable[TopicPartitions], of: Held) -> bool:
-    """Whether a member still reports one of these partitions."""
+    """Return whether a member still reports one of these partitions."""
     return any(partition in of.get(topic.topic_id, ()) for topic in reported for partition in topic.partitions)
 
 
 def is_within(reported: Iterable[TopicPartitions] | None, of: Held) -> bool:
-    """Whether a member reports its partitions, and none besides these."""
+    """Return whether a member reports its partitions, and none besides these."""
     if reported is None:
         return False
     return all(topic.topic_id in of and all(partition in of[topic.topic_id] for partition in topic.partitions) for topic in reported)
@@ -132,7 +132,7 @@ class ConsumerGroupMember(NamedTuple):
         return self.state == STABLE and self.epoch == assignment_epoch
 
     def same_as(self, other: ConsumerGroupMember) -> bool:
-        """Whether both are equal except for the order of names."""
+        """Return whether both are equal except for the order of names."""
         return self == other or (self._replace(names=()) == other._replace(names=()) and set(self.names) == set(other.names))
 
 

@@ -176,7 +176,7 @@ def _server_member(group: ConsumerGroup, member: ConsumerGroupMember, previous: 
 
 
 def changes_assignor(change: Change, assignors: Sequence[str]) -> bool:
-    """Whether the change makes the group prefer another assignor."""
+    """Return whether the change makes the group prefer another assignor."""
     counts = change.group.assignors
     before = most_wanted({name: counts[name] for name in counts if name in assignors})
     return _assignor(change, assignors) != (assignors[0] if before is None else before)

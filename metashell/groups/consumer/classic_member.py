@@ -246,7 +246,7 @@ def _assignment(member: ConsumerGroupMember, topics: Topics) -> bytes:
 
 
 def _may_take_more(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    """Whether the member waits for partitions that nobody holds any more."""
+    """Return whether the member waits for partitions that nobody holds any more."""
     if member.state != UNRELEASED:
         return False
     missing: Iterable[tuple[bytes, int]] = (

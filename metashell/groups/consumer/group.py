@@ -256,7 +256,7 @@ def count_regex(subscribers: dict[str, Subscribers], name: str, by: int) -> None
 
 
 def is_homogeneous(regexes: Mapping[str, int], subscribers: Mapping[str, Subscribers], member_count: int) -> bool:
-    """Whether all members have the same subscription, as far as the counts show."""
+    """Return whether all members have the same subscription, as far as the counts show."""
     if not regexes:
         return all(count.by_name == member_count for count in subscribers.values())
     if next(iter(regexes.values())) != member_count:

@@ -117,7 +117,7 @@ def _leave_answer(request: Request, member_id: str, epoch: int) -> Answer:
 
 
 def can_downgrade(context: Context, group: ConsumerGroup, gone: Collection[ConsumerGroupMember], comes: int = 0) -> bool:
-    """Whether the group becomes classic when these members leave and `comes` members of the classic protocol join."""
+    """Return whether the group becomes classic when these members leave and `comes` members of the classic protocol join."""
     settings = context.settings
     left = len(group.members) - len(gone) + comes
     if settings.migration_policy not in ("downgrade", "bidirectional") or not 0 < left <= settings.max_size:

@@ -423,7 +423,7 @@ def _members(chars: frozenset[str], is_negated: bool) -> Takes:
 
 
 def _is_count(text: str) -> bool:
-    """Whether a text is digits without a leading zero."""
+    """Return whether a text is digits without a leading zero."""
     return text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
 
 

@@ -41,7 +41,7 @@ class RegexChange(Enum):
 
 
 def names_changed(group_id: str, member: ConsumerGroupMember, updated: ConsumerGroupMember, records: list[Record]) -> bool:
-    """Whether the member names other topics now. Adds its record if anything in it has changed."""
+    """Return whether the member names other topics now. Adds its record if anything in it has changed."""
     if member.same_as(updated):
         return False
     records.append(member_record(group_id, updated))
@@ -92,7 +92,7 @@ def update_epoch(change: Change, is_bumped: bool, topics: Topics, now_ms: int, r
 
 
 def is_refresh_due(group: ConsumerGroup, now_ms: int) -> bool:
-    """Whether topics may have changed since the metadata hash was computed."""
+    """Return whether topics may have changed since the metadata hash was computed."""
     return now_ms >= group.refresh_ms or group.epoch < group.refresh_epoch
 
 
@@ -232,7 +232,7 @@ class Regex:
         self._remembered = 0
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
+        """Return whether the whole text matches."""
         states = self._closure((self._begin,), "", text[:1])
         for at, char in enumerate(text, 1):
             if not states:

@@ -174,7 +174,7 @@ def _code(settings: Settings, key_type: int, key: str, version: int) -> int:
 
 
 def _names_share_partition(key: str) -> bool:
-    """Whether a key is `group:topic id:partition`; as in Kafka, the group may not contain colons."""
+    """Return whether a key is `group:topic id:partition`; as in Kafka, the group may not contain colons."""
     parts = key.split(":")
     if len(parts) != 3 or not parts[0].strip():
         return False

@@ -170,7 +170,7 @@ def _admit(context: Context, group_id: str | None, claim: CommitClaim) -> Group 
 
 
 def _is_too_large(context: Context, row: _Row) -> bool:
-    """Whether the metadata is longer than the broker allows, in UTF-16 units as in Java."""
+    """Return whether the metadata is longer than the broker allows, in UTF-16 units as in Java."""
     metadata: str | None = row.partition.committed_metadata
     if not metadata:
         return False

@@ -134,7 +134,7 @@ def _partition(view: _View, topic: str, index: int, topic_id: bytes) -> _Partiti
 
 
 def _is_another(committed: bytes, asked: bytes) -> bool:
-    """Whether the topic was deleted and created again since the commit: both ids are known and differ."""
+    """Return whether the topic was deleted and created again since the commit: both ids are known and differ."""
     return committed != asked and ZERO_UUID not in (committed, asked)
 
 

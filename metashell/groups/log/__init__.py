@@ -103,7 +103,7 @@ def _as_today(found: Any, cls: type[Any]) -> Any:
 
 
 def is_plain_key(key: bytes) -> bool:
-    """Whether a commit's key is ASCII and ends with its last field. Then no other key names the same partition."""
+    """Return whether a commit's key is ASCII and ends with its last field. Then no other key names the same partition."""
     if not key[:-4].isascii() or len(key) < 10:
         return False
     at = 4 + (key[2] << 8 | key[3])
@@ -111,7 +111,7 @@ def is_plain_key(key: bytes) -> bool:
 
 
 def is_plain_commit(value: bytes) -> bool:
-    """Whether a value has exactly the size of a committed offset of version 3, or of version 4 with at most a topic id as tagged field.
+    """Return whether a value has exactly the size of a committed offset of version 3, or of version 4 with at most a topic id as a tag.
 
     Then it decodes, since all its other fields have fixed widths. Anything else is decoded to find out.
     """
@@ -166,7 +166,7 @@ class KeysOf:
         return None if self._may_differ else self._prefix
 
     def has(self, key: bytes) -> bool:
-        """Whether a key belongs to the group."""
+        """Return whether a key belongs to the group."""
         return key.startswith(self._prefix, PREFIX_SIZE) or (self._may_differ and group_of_key(key) == self._raw)
 
 

@@ -156,7 +156,7 @@ class Fold:
         return read_frames
 
     def _passes(self, data: bytes, base_offset: int, last_offset: int, count: int) -> bool:
-        """Whether no record of a batch is wanted, and there is no gap before or in it."""
+        """Return whether no record of a batch is wanted, and there is no gap before or in it."""
         assert self._mark is not None, "without a mark every record is looked at"
         return base_offset == self._expected_offset and last_offset - base_offset + 1 == count and self._mark not in data
 
@@ -273,11 +273,11 @@ class Fold:
 
     @property
     def has_pending(self) -> bool:
-        """Whether any transaction is open."""
+        """Return whether any transaction is open."""
         return any(self._pending.values())
 
     def is_simple(self, group: bytes) -> bool:
-        """Whether commits made this group and nothing has deleted it since. As far as the log shows, it never had members."""
+        """Return whether commits made this group and nothing has deleted it since. As far as the log shows, it never had members."""
         if not self._gone:
             return group in self._keys_by_group() or group in self._touched
         gone = self._gone.get(group, -1)

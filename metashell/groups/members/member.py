@@ -153,7 +153,7 @@ class MemberMachine(ABC):
 
     @property
     def is_called(self) -> bool:
-        """Whether a callback is running."""
+        """Return whether a callback is running."""
         return self._then is not None
 
     @property
@@ -184,7 +184,7 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def _loses_what_it_owns(self) -> bool:
-        """Whether a closing member loses its partitions, instead of revoking them."""
+        """Return whether a closing member loses its partitions, instead of revoking them."""
 
     @abstractmethod
     def _depart(self, now_ms: int) -> None:
@@ -290,7 +290,7 @@ class MemberMachine(ABC):
 
     @abstractmethod
     def _may_commit(self) -> bool:
-        """Whether the member is in a state in which the coordinator could accept a commit."""
+        """Return whether the member is in a state in which the coordinator could accept a commit."""
 
     @abstractmethod
     def _committed(self, code: int, claim: CommitIdentity) -> None:
@@ -307,7 +307,7 @@ class MemberMachine(ABC):
             self._commit_due_ms = now_ms + self.settings.retry_backoff_ms
 
     def _lacks_positions(self) -> bool:
-        """Whether the position of an owned partition is neither known nor being fetched."""
+        """Return whether the position of an owned partition is neither known nor being fetched."""
         return len(self.positions) + len(self._fetching) < len(self.owned)
 
     def _fetch_positions(self, now_ms: int) -> None:

@@ -52,7 +52,7 @@ class Strategy(Protocol):
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether members may keep their partitions while they rejoin."""
+        """Return whether members may keep their partitions while they rejoin."""
         ...
 
     def user_data(self, topics: Collection[str]) -> bytes | None:

@@ -143,12 +143,12 @@ def initial_version(release: str, upgrade_from: str | None = None) -> InitialVer
 
 
 def answers_future_with_nothing(release: str) -> bool:
-    """Whether a leader of this release gives members of the future no tasks, as 2.0 to 2.3 did."""
+    """Return whether a leader of this release gives members of the future no tasks, as 2.0 to 2.3 did."""
     return not is_before(release, _FIRST_PROBING) and is_before(release, _FIRST_COOPERATIVE)
 
 
 def supports_probing(release: str) -> bool:
-    """Whether a leader of this release supports members of the future at all."""
+    """Return whether a leader of this release supports members of the future at all."""
     return not is_before(release, _FIRST_PROBING)
 
 

@@ -70,7 +70,7 @@ class GroupServerConfig:
 
 
 def is_wanted(properties: Mapping[str, str]) -> bool:
-    """Whether a server's properties enable a coordinator. Errors: UsageError for an unknown value."""
+    """Return whether a server's properties enable a coordinator. Errors: UsageError for an unknown value."""
     kind = properties.get(COORDINATOR)
     if kind not in (None, EMBEDDED):
         raise UsageError(f"{COORDINATOR}={kind}: must be {EMBEDDED}", COORDINATOR)

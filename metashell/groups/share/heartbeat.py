@@ -237,7 +237,7 @@ def reconcile_share_member(member: ShareGroupMember, target: Target, topics: Top
 
 
 def lacks_what_is_ready(group: ShareGroup) -> bool:
-    """Whether a partition of a subscribed topic has share state and is in no member's target."""
+    """Return whether a partition of a subscribed topic has share state and is in no member's target."""
     targeted: dict[bytes, set[int]] = {}
     for target in group.targets.values():
         for id, numbers in target.items():

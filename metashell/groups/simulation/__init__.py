@@ -83,7 +83,7 @@ ASSUMPTIONS = {
 
 
 class StrategyConfig(NamedTuple):
-    """How members share partitions. Shape: `assignors` are the client's, in the order of its configuration; for the
+    """The strategy by which members share partitions. Shape: `assignors` are the client's, in the order of its configuration; for the
     consumer protocol, the one that it requests; for Kafka Streams `stream:RELEASE` or `stream:RELEASE:UPGRADE_FROM`.
     """
 
@@ -131,7 +131,7 @@ class Plan:
     commit_ms: int = 3
     callback_ms: int = 20
     away_ms: int = 5_000
-    """How long a restarted member is down."""
+    """The time for which a restarted member is down."""
     join_gap_ms: int = 200
     metadata_ms: int = 2_000
     """The time within which clients see a new topic or partition."""

@@ -62,7 +62,7 @@ class Checkers:
         return max(self.ledger.changed_ms, self.records.changed_ms)
 
     def has(self, client: Client) -> bool:
-        """Whether the coordinator still has a client: it was not expired, fenced or replaced, and missed no generation."""
+        """Return whether the coordinator still has a client: it was not expired, fenced or replaced, and missed no generation."""
         group = self.groups.get(self._group_id)
         if group is None:
             return False

@@ -108,7 +108,7 @@ class Client:
         self._handle_outputs(self.member.subscribe_pattern(pattern, self._clock.now_ms))
 
     def wants(self, topic: str) -> bool:
-        """Whether it is subscribed to a topic."""
+        """Return whether it is subscribed to a topic."""
         return topic in self.subscribed or (self.pattern is not None and self.pattern.fullmatch(topic) is not None)
 
     def see(self, topics: Topics) -> None:
@@ -224,7 +224,7 @@ class Client:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a callback is running."""
+        """Return whether a callback is running."""
         return self._running is not None
 
     def _plan(self) -> None:

@@ -48,7 +48,7 @@ class Ledger:
 
     @property
     def is_whole(self) -> bool:
-        """Whether exactly the subscribed partitions have an owner."""
+        """Return whether exactly the subscribed partitions have an owner."""
         return not self._without and len(self.owner) == len(self.expected)
 
     @property

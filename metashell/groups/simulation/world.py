@@ -156,13 +156,13 @@ class World:
 
     @property
     def is_consumer_group(self) -> bool:
-        """Whether the group uses the consumer protocol now."""
+        """Return whether the group uses the consumer protocol now."""
         group = self.node.coordinator.state.groups.get(GROUP_ID)
         return group is not None and group.type == "consumer" and not group.is_empty
 
     @property
     def is_settled(self) -> bool:
-        """Whether every partition has an owner, and no member is busy with a rebalance."""
+        """Return whether every partition has an owner, and no member is busy with a rebalance."""
         ledger = self.watch.ledger
         if not ledger.is_whole:
             return False

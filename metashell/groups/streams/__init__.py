@@ -24,7 +24,7 @@ class Tasks(NamedTuple):
     warmup: frozenset[TaskId] = frozenset()
 
     def meets(self, other: Tasks) -> bool:
-        """Whether both have a task in the same role."""
+        """Return whether both have a task in the same role."""
         return any(own & theirs for own, theirs in zip(self, other, strict=True))
 
     def is_within(self, other: Tasks) -> bool:

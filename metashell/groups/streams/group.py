@@ -137,7 +137,7 @@ class StreamsGroup(Group):
             raise GroupError(STALE_MEMBER_EPOCH)
 
     def _had_task(self, member: StreamsGroupMember, topic: str, partition: int, epoch: int) -> bool:
-        """Whether the member has had a task that reads the partition since this epoch: then a late commit is valid."""
+        """Return whether the member has had a task that reads the partition since this epoch: then a late commit is valid."""
         return any(
             since <= epoch and task[1] == partition and topic in input_topics(self.topology, task[0])
             for task, since in member.epochs.items()

@@ -227,7 +227,7 @@ class _Heartbeat:
         return member
 
     def _calls_for_assignment(self, known: StreamsGroupMember, member: StreamsGroupMember) -> bool:
-        """Whether the member's change needs a new assignment. Some changes of a returning static member do not."""
+        """Return whether the member's change needs a new assignment. Some changes of a returning static member do not."""
         if self._body.instance_id is None or not known.process_id:
             return member != known
         names = ("topology_epoch", "rack_id", "client_tags", "process_id")

@@ -82,7 +82,7 @@ def delay_first_assignment(context: Context, group_id: str, now_ms: int) -> None
 
 
 def keep_delay(context: Context, group_id: str) -> bool:
-    """Whether the first assignment is still delayed. If the group exists by now, the end of the delay computes it."""
+    """Return whether the first assignment is still delayed. If the group exists by now, the end of the delay computes it."""
     key = (INITIAL_DELAY, group_id)
     if key not in context.timers:
         return False

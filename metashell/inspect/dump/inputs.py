@@ -169,7 +169,7 @@ def options_for(options: DumpOptions, label: str, log: LogKind | None, file: Ope
 
 
 def _needs_decoder(options: DumpOptions) -> bool:
-    """Whether the options ask for record types, or patterns of their text."""
+    """Return whether the options ask for record types, or patterns of their text."""
     has_pattern = options.key_pattern is not None or options.value_pattern is not None
     return bool(options.types) or options.summary or (has_pattern and not options.prints_contents)
 
@@ -222,7 +222,7 @@ def type_words(types: tuple[str, ...]) -> list[str]:
 
 
 def is_any_logs(word: str) -> bool:
-    """Whether a word fits any log: a number, or the name that is printed for an unknown type."""
+    """Return whether a word fits any log: a number, or the name that is printed for an unknown type."""
     return record_number(word) is not None or control_number(word) is not None
 
 
@@ -263,7 +263,7 @@ _LOOKED_AT_MAX = 16
 
 
 def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes | None) -> bool:
-    """Whether a file holds users' data. A stream cannot be read twice, so there its first record, `key` and `value`, decides."""
+    """Return whether a file holds users' data. A stream cannot be read twice, so there its first record, `key` and `value`, decides."""
     with suppress(UsageError):  # It is a stream, or was deleted meanwhile.
         if named_file(label).log == METADATA:
             return False
@@ -282,12 +282,12 @@ def holds_user_data(file: OpenFile, label: str, key: bytes | None, value: bytes 
 
 
 def begins_as_metadata(file: OpenFile) -> bool:
-    """Whether a stream that was not read yet begins as only the metadata log does, for example with a leader change."""
+    """Return whether a stream that was not read yet begins as only the metadata log does, for example with a leader change."""
     return file.size() is None and content_of_file(file).kind == METADATA
 
 
 def _is_user_record(key: bytes | None, value: bytes | None) -> bool:
-    """Whether the first record of a log cannot be one of the metadata log."""
+    """Return whether the first record of a log cannot be one of the metadata log."""
     if key is not None or not value:
         return True
     try:
@@ -321,7 +321,7 @@ class Filters:
         self.has_range = first is not None or last is not None or options.since_ms is not None or options.until_ms is not None
 
     def wants_part(self, header: BatchHeader) -> bool:
-        """Whether a batch can hold a wanted record."""
+        """Return whether a batch can hold a wanted record."""
         if header.last_offset < self.first_offset or header.base_offset > self.last_offset:
             return False
         if header.max_timestamp < self.since_ms:
@@ -329,13 +329,13 @@ class Filters:
         return not (_has_one_time(header) and header.max_timestamp > self.until_ms)
 
     def wants_all(self, header: BatchHeader) -> bool:
-        """Whether every record of a batch passes the filters of offset and time."""
+        """Return whether every record of a batch passes the filters of offset and time."""
         if header.base_offset < self.first_offset or header.last_offset > self.last_offset:
             return False
         return _has_one_time(header) and self.since_ms <= header.max_timestamp <= self.until_ms
 
     def wants_place(self, offset: int, timestamp: int) -> bool:
-        """Whether a record passes the filters of offset and time."""
+        """Return whether a record passes the filters of offset and time."""
         return self.first_offset <= offset <= self.last_offset and self.since_ms <= timestamp <= self.until_ms
 
     def wants_type(self, type_id: int | None) -> bool:
@@ -345,7 +345,7 @@ class Filters:
         return self.control_types is None or type_id in self.control_types
 
     def wants_text(self, key: str | None, value: str | None) -> bool:
-        """Whether the printed key and value match the patterns; a missing one matches none."""
+        """Return whether the printed key and value match the patterns; a missing one matches none."""
         if self.key is not None and (key is None or self.key.search(key) is None):
             return False
         return self.value is None or (value is not None and self.value.search(value) is not None)

@@ -113,7 +113,7 @@ class SparingPayloads:
 
 
 def shows_secrets(options: DumpOptions) -> bool:
-    """Whether secrets are printed: always in Kafka's voice, under our own name only with --show-secrets."""
+    """Return whether secrets are printed: always in Kafka's voice, under our own name only with --show-secrets."""
     return options.show_secrets or options.voice == "kafka"
 
 

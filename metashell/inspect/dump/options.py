@@ -82,7 +82,7 @@ class DumpOptions(NamedTuple):
 
     @property
     def prints_contents(self) -> bool:
-        """Whether keys and values are shown. A decoder turns this on, and this turns on deep iteration."""
+        """Return whether keys and values are shown. A decoder turns this on, and this turns on deep iteration."""
         has_class = self.key_decoder_class is not None or self.value_decoder_class is not None
         return self.print_data_log or has_class or self.decoder != "classes"
 
@@ -111,7 +111,7 @@ class Output:
         self._sink = None if isinstance(target, int) else target
 
     def takes_more(self) -> bool:
-        """Whether a short write would not block."""
+        """Return whether a short write would not block."""
         if self.fd is None:
             return True
         import select

@@ -237,7 +237,7 @@ class JsonWriter(Writer):
             self._corrupt(self.position, header.base_offset, header.size_bytes, str(error))
 
     def _may_hurry(self, header: BatchHeader) -> bool:
-        """Whether no record of a batch needs to be filtered on its own."""
+        """Return whether no record of a batch needs to be filtered on its own."""
         if header.attributes & CONTROL or self.filters.has_pattern or header.base_offset > OFFSET_MAX - header.count:
             return False
         return not self.filters.has_range or self.filters.wants_all(header)

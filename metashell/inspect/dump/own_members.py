@@ -136,7 +136,7 @@ def _size(raw: bytes | None) -> int:
 
 
 def _is_shown(raw: bytes | None, show_secrets: bool, is_user_data: bool = False) -> bool:
-    """Whether bytes without a decoder may be shown."""
+    """Return whether bytes without a decoder may be shown."""
     return raw is None or shown_bytes(raw, show_secrets=show_secrets, is_user_data=is_user_data) is not None
 
 

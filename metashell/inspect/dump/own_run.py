@@ -161,7 +161,7 @@ class _Follower:
         return size
 
     def _is_hopeless(self, stop: Stop) -> bool:
-        """Whether the bytes at the end can never become a batch. Zeros can: they are preallocated space."""
+        """Return whether the bytes at the end can never become a batch. Zeros can: they are preallocated space."""
         if stop.kind not in ("bad-size", "too-large") or stop.length == 0:
             return False
         self.writer.is_followed = False

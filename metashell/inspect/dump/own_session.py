@@ -104,7 +104,7 @@ class Session:
 
 
 def _may_be_empty(entry: Input, file: OpenFile) -> bool:
-    """Whether a file without a batch is no fault. For an empty file that was named, the name of its folder decides."""
+    """Return whether a file without a batch is no fault. For an empty file that was named, the name of its folder decides."""
     log = entry.log
     if log is None and file.size() == 0:
         log = place_of(os.path.dirname(entry.label) or ".", (os.path.basename(entry.label),), LOCAL)

@@ -81,7 +81,7 @@ class _Ring:
         _send(self._start_out, _START.pack(position))
 
     def turn(self) -> tuple[bool, Place] | None:
-        """Whether to write, and the last place that was written; None if the worker before has exited."""
+        """Return whether to write, and the last place that was written; None if the worker before has exited."""
         data = _read_exactly(self._turn_in, _TURN.size)
         if not data:
             return None

@@ -220,7 +220,7 @@ class UncheckedRecords(RecordCheck):
 
 
 def _is_plain(header: BatchHeader, found: tuple[int, int] | None) -> bool:
-    """Whether the largest timestamp delta and the last offset delta of a batch's records fit its header."""
+    """Return whether the largest timestamp delta and the last offset delta of a batch's records fit its header."""
     if found is None or found[1] > header.last_offset_delta:
         return False
     return header.timestamp_type == "LogAppendTime" or header.base_timestamp + found[0] == header.max_timestamp

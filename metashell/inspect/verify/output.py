@@ -168,7 +168,10 @@ def finding_value(finding: Finding) -> dict[str, Any]:
 
 
 def checks_value(verdict: Verdict, elsewhere: str) -> dict[str, Any]:
-    """How many checks ran, and which did not and why; `elsewhere` names the bad checks of the cluster itself."""
+    """Return as JSON how many checks ran, which found something, and which did not run and why.
+
+    `elsewhere` names the bad checks of the cluster itself.
+    """
     not_run = [{"check": one.check.id, "because": one.because} for one in verdict.not_run]
     return {
         "ran": verdict.ran,

@@ -317,7 +317,7 @@ class _Files:
 
 
 def is_partition(path: str) -> bool:
-    """Whether a directory is that of a partition, by name and content: a folder of nodes may have such a name too (`node-1`)."""
+    """Return whether a directory is that of a partition, by name and content: a folder of nodes may have such a name too (`node-1`)."""
     name = os.path.basename(os.path.abspath(path))
     if name == METADATA_DIRECTORY:
         return True

@@ -162,7 +162,7 @@ def _same_image(one: str, other: str) -> bool:
 
 
 def _same_voters(one: str, other: str) -> bool:
-    """Whether two checkpoints 0-0 agree on voters. `format` makes each node's own, with its own salts; a joining node's has no voters."""
+    """Return whether two checkpoints 0-0 agree on voters. `format` salts each node's anew; a joining node's has no voters."""
     voters = [image.voters for image in (_checkpoint_image(one), _checkpoint_image(other))]
     return None in voters or voters[0] == voters[1]
 

@@ -322,7 +322,7 @@ class CheckedDirectories:
     _seen: set[str] = field(default_factory=set)
 
     def is_new(self, path: str) -> bool:
-        """Whether a directory was not checked before, under this name or another."""
+        """Return whether a directory was not checked before, under this name or another."""
         real = os.path.realpath(path)
         if real in self._seen:
             return False

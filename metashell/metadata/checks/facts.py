@@ -332,7 +332,7 @@ class Facts:
         return [directory.metadata for directory in self.directories if directory.metadata is not None]
 
     def lacks(self, need: str) -> str:
-        """Why a fact is missing; empty if it is there."""
+        """Return why a fact is missing, an empty text if it is there."""
         there = {
             IMAGE: self.health is not None,
             LOG: bool(self.logs),

@@ -58,7 +58,7 @@ class Health:
         return other
 
     def counts(self) -> dict[str, int]:
-        """How many partitions have each of `BITS`, and how many there are, as `partitions`; one pass, at the first call."""
+        """Return the number of partitions for each of `BITS` and, as `partitions`, of all. The first call makes one pass and keeps it."""
         if self._counts is None:
             total = 0
             by_bits: Counter[int] = Counter()
@@ -94,7 +94,7 @@ class Health:
         return _per_kind(Counter(answers)) if any(answers) else dict.fromkeys(BITS, 0)
 
     def count_of(self, kind: str) -> int:
-        """How many partitions are of a kind, one of BITS."""
+        """Return the number of partitions of a kind, one of BITS."""
         counts = self.counts()
         return sum(1 for _ in self.partitions_of(kind)) if kind == STUCK and self._slow else counts[kind]
 
@@ -126,7 +126,7 @@ class Health:
         return sorted({broker.rack for broker in brokers.values() if broker.rack is not None} - taken)
 
     def waits_for(self, topic: TopicImage, partition_id: int) -> list[str]:
-        """What the reassignment of a partition waits for."""
+        """Return what the reassignment of a partition waits for, a text for each broker or directory."""
         return list(self.judge_of(topic).waits_for(topic.partitions[partition_id]))
 
     def survey(self, topic: TopicImage) -> PartitionSurvey[int]:
@@ -162,7 +162,7 @@ class Health:
         return self._by_factor
 
     def preferred_leaders(self) -> tuple[Counter[int], bool]:
-        """How many partitions each broker should lead, and whether only some topics were counted: of a large cluster every n-th."""
+        """Return how many partitions each broker should lead, and whether only every n-th topic was counted, as in a large cluster."""
         topics = self.image.topics
         step = 1 + self.counts()["partitions"] // _COUNTED_MAX
         survey = PartitionSurvey(lambda partition: next(iter(partition.replicas), -1), _first_replica)
@@ -238,7 +238,7 @@ _NO_LIMITS: Final[Only] = MappingProxyType({})
 
 
 def count_partitions(health: Health, topics: Iterable[TopicImage], by: str, only: Only = _NO_LIMITS) -> dict[Any, int]:
-    """How many partitions of the topics there are of each value of `by`, one of PARTITION_GROUPS.
+    """Count the partitions of some topics for each value of `by`, one of PARTITION_GROUPS.
 
     Shape: by `broker` and `rack`, each replica counts; by `state`, a partition counts once, by the worst of its bits.
     """

@@ -38,7 +38,7 @@ _FIRST: Final = frozenset(
 
 
 class Evidence(NamedTuple):
-    """Where a fact was read: a path or an address, an offset of the log (-1 for none), a time in Unix ms (-1 for none)."""
+    """The place at which a fact was read: a path or an address, an offset of the log (-1 for none), a time in Unix ms (-1 for none)."""
 
     path: str
     offset: int = -1
@@ -130,7 +130,7 @@ class Verdict:
         return tuple(finding for finding in self.findings if finding.check.severity == BAD)
 
     def summary(self, what: str, *, holes: Sequence[str] = ()) -> str:
-        """How many checks of `what` ran, what they found, and which could not run: a missing fact never looks like a sound cluster."""
+        """Return one line with the checks of `what` that ran, found something or could not run: a missing fact must not look sound."""
         found = f"{len(self.findings)} found something" if self.findings else "found nothing"
         lacking = Counter(one.because for one in self.not_run)
         missing = ", ".join(f"{count} ({because})" for because, count in lacking.items())

@@ -71,7 +71,7 @@ class ServerNode:
 
     @property
     def is_complete(self) -> bool:
-        """Whether these are all directories of the node, which only a configuration can say."""
+        """Return whether these are all directories of the node, which only a configuration can say."""
         return self.configuration is not None and bool(self.configuration.log_directories)
 
     @property
@@ -98,7 +98,7 @@ def nodes_of(facts: Facts) -> list[ServerNode]:
 
 
 def is_whole(identity: Identity | str | None) -> bool:
-    """Whether a meta.properties says all that Kafka needs of it."""
+    """Return whether a meta.properties says all that Kafka needs of it."""
     return isinstance(identity, Identity) and identity.cluster_id is not None and identity.node_id is not None
 
 
@@ -190,7 +190,7 @@ def stopped_brokers(facts: Facts) -> frozenset[int]:
 
 
 def is_explained(kind: str, partition: PartitionRegistration, stopped: frozenset[int], brokers: Mapping[int, BrokerRegistration]) -> bool:
-    """Whether a partition has a state only because brokers were stopped in order, so that it ends when they run again."""
+    """Return whether a partition has a state only because brokers were stopped in order, so that it ends when they run again."""
     match kind:
         case "leaderless" | "offline":
             return not stopped.isdisjoint((*partition.isr, *partition.elr, partition.leader))
@@ -214,7 +214,7 @@ _PORT_MAX: Final = 65_535
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host means the machine that looks it up."""
+    """Return whether a host means the machine that looks it up."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".localdomain")):
         return True
@@ -225,7 +225,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address_flaw(host: str, port: int) -> str:
-    """Why nobody can connect to an address, judged by its form alone; empty if somebody may."""
+    """Return why nobody can connect to an address, judged by its form alone; empty if somebody may."""
     name = host.strip("[]").rstrip(".").lower()
     if not name:
         return "has no host"

@@ -53,12 +53,12 @@ NO_DIRECTORIES: Final = frozenset({MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LO
 
 
 def is_leaderless(partition: PartitionRegistration) -> bool:
-    """Whether a partition has no leader. Source: PartitionRegistration.hasLeader, as OfflinePartitionCount counts it."""
+    """Return whether a partition has no leader. Source: PartitionRegistration.hasLeader, as OfflinePartitionCount counts it."""
     return partition.leader == NO_LEADER
 
 
 def is_unpreferred(partition: PartitionRegistration) -> bool:
-    """Whether the first replica does not lead.
+    """Return whether the first replica does not lead.
 
     Source: PartitionRegistration.hasPreferredLeader, as PreferredReplicaImbalanceCount counts it.
     """
@@ -66,12 +66,12 @@ def is_unpreferred(partition: PartitionRegistration) -> bool:
 
 
 def is_reassigning(partition: PartitionRegistration) -> bool:
-    """Whether replicas of a partition are being moved."""
+    """Return whether replicas of a partition are being moved."""
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def is_unclean(partition: PartitionRegistration) -> bool:
-    """Whether a leader was elected without being in sync and has not reported since that it recovered.
+    """Return whether a leader was elected without being in sync and has not reported since that it recovered.
 
     An only replica is not meant: it took over from itself. With KIP-966 such a partition stays `recovering` in the metadata after its
     broker came back from an unclean shutdown.
@@ -80,17 +80,17 @@ def is_unclean(partition: PartitionRegistration) -> bool:
 
 
 def leads_alone(partition: PartitionRegistration) -> bool:
-    """Whether the leader is the only replica, not counting those that a reassignment adds, so that it also led before."""
+    """Return whether the leader is the only replica, not counting those that a reassignment adds, so that it also led before."""
     return len(partition.replicas) <= 1 + len(partition.adding_replicas) and partition.leader not in partition.adding_replicas
 
 
 def has_eligible(partition: PartitionRegistration) -> bool:
-    """Whether the partition has eligible or last known leader replicas (KIP-966)."""
+    """Return whether the partition has eligible or last known leader replicas (KIP-966)."""
     return bool(partition.elr or partition.last_known_elr)
 
 
 def is_under_min_isr(isr: Sequence[int], replicas: Sequence[int], min_isr: int) -> bool:
-    """Whether too few replicas are in sync, so that writes with acks=all are refused.
+    """Return whether too few replicas are in sync, so that writes with acks=all are refused.
 
     A leader needs no more in-sync replicas than there are replicas. Source: kafka.cluster.Partition.effectiveMinIsr.
     """
@@ -98,7 +98,7 @@ def is_under_min_isr(isr: Sequence[int], replicas: Sequence[int], min_isr: int) 
 
 
 def is_online(directory: bytes, broker: BrokerRegistration) -> bool:
-    """Whether a directory can hold a replica that leads. Source: org.apache.kafka.common.DirectoryId.isOnline."""
+    """Return whether a directory can hold a replica that leads. Source: org.apache.kafka.common.DirectoryId.isOnline."""
     if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
         return True
     if directory == LOST_DIRECTORY:
@@ -107,7 +107,7 @@ def is_online(directory: bytes, broker: BrokerRegistration) -> bool:
 
 
 def is_under_replicated(isr: Sequence[int], replicas: Sequence[int], adding: Sequence[int]) -> bool:
-    """Whether fewer replicas are in sync than there are; those that a reassignment adds do not count until it ends.
+    """Return whether fewer replicas are in sync than there are; those that a reassignment adds do not count until it ends.
 
     Source: org.apache.kafka.tools.TopicCommand, kafka.cluster.Partition.
     """
@@ -118,7 +118,7 @@ TOPIC_COMMAND_FILTERS: Final = ("under-replicated", "unavailable", "under-min-is
 
 
 def topic_command_filters(partition: PartitionRegistration, min_isr: int, active: Collection[int]) -> list[str]:
-    """Which filters of kafka-topics.sh show a partition. They use min.insync.replicas as it is set, even above the number of replicas.
+    """Return the filters of kafka-topics.sh that show a partition. They use min.insync.replicas as set, even above the number of replicas.
 
     Source: org.apache.kafka.tools.TopicCommand.PartitionDescription.
     """
@@ -133,7 +133,7 @@ def topic_command_filters(partition: PartitionRegistration, min_isr: int, active
 
 
 def is_plain(first: bytes, second: bytes) -> bool:
-    """Whether a row (see `survey.py`) has all replicas in sync, none added or removed, a directory for each, and no tagged field."""
+    """Return whether a row (see `survey.py`) has all replicas in sync, none added or removed, a directory for each, and no tagged field."""
     size = first[0]
     ids = (size - 1) * 4
     return (
@@ -253,7 +253,7 @@ class PartitionJudge:
         return bits | self._judge_places(partition)
 
     def waits_for(self, partition: PartitionRegistration) -> Iterator[str]:
-        """What a reassignment waits for: brokers that are fenced or gone, directories that failed or are cordoned."""
+        """Yield what a reassignment waits for: brokers that are fenced or gone, directories that failed or are cordoned."""
         where = dict(zip(partition.replicas, partition.directories, strict=False))
         for id in partition.adding_replicas:
             broker = self._brokers.get(id)

@@ -76,7 +76,7 @@ class _Answers(dict[tuple[bytes, bytes], Answer], Generic[Answer]):
 
 
 class Layout(NamedTuple):
-    """Where the fields of each record of a plain shape begin; see `is_plain`."""
+    """The offsets of the fields in each record of a plain shape; see `is_plain`."""
 
     stride: int
     replica_count: int
@@ -86,7 +86,7 @@ class Layout(NamedTuple):
 
 
 class Shape(NamedTuple, Generic[Answer]):
-    """How records of one shape are found, cut into rows and ids, and answered; `layout` is that of a plain one."""
+    """The tools for records of one shape: to find them, cut them into rows and ids, and answer them. `layout` is that of a plain one."""
 
     pattern: re.Pattern[bytes]
     stride: int
@@ -249,7 +249,7 @@ class PartitionSurvey(Generic[Answer]):
 
 
 def first_factor(topic: TopicImage) -> int:
-    """How many replicas the first partition of a topic has, without those that a reassignment adds; 0 without partitions."""
+    """Return the number of replicas of a topic's first partition, without those that a reassignment adds; 0 without partitions."""
     if not topic.spans:
         partition = next(iter(topic.partitions.values()), None)
         return 0 if partition is None else len(partition.replicas) - len(partition.adding_replicas)
@@ -285,7 +285,7 @@ def _plain_layout(first: bytes, second: bytes, head: int, stride: int) -> Layout
 
 
 def _end_of_leader(buf: bytes, at: int) -> int:
-    """Where the leader of a partition record ends, whose arrays begin at `at`."""
+    """Return the position where the leader in a partition record ends, whose arrays begin at `at`."""
     for _ in range(4):
         at += 1 + (buf[at] - 1) * 4
     return at + 4
@@ -306,7 +306,7 @@ _CELL: Final = 4
 
 
 class SoundColumns:
-    """Which rows of a plain shape are sound, for the brokers of one image."""
+    """The test of which rows of a plain shape are sound, for the brokers of one image."""
 
     def __init__(self, judge: PartitionJudge) -> None:
         racks: dict[str, int] = {}

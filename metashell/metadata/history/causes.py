@@ -78,7 +78,7 @@ class WithBrokers(Target):
             part.learn(buf)
 
     def may_be_in(self, buf: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether a record is about a broker or one of the paths; always True for a whole batch, whose records have to be walked."""
+        """Return whether a record is about a broker or one of the paths; always True for a whole batch, whose records have to be walked."""
         return end is None or buf[start + 1] in _CLUSTER_TYPES or any(part.may_be_in(buf, start, end) for part in self._parts)
 
 

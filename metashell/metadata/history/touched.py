@@ -324,7 +324,7 @@ class Target:
             at = buf.find(topic, after)
 
     def may_be_in(self, buf: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether bytes may hold a record about the path."""
+        """Return whether bytes may hold a record about the path."""
         needles = self.needles
         if needles is None:
             return True
@@ -341,7 +341,7 @@ class PartitionsTarget(Target):
         self._ids = {key[4:] for key in self._keys}
 
     def may_be_in(self, buf: bytes, start: int = 0, end: int | None = None) -> bool:
-        """Whether a record is about one of them; always True for a whole batch, whose records have to be walked."""
+        """Return whether a record is about one of them; always True for a whole batch, whose records have to be walked."""
         if end is None:
             return True
         kind = buf[start + 1]

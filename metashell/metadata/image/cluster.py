@@ -54,7 +54,7 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether all directories of the broker are cordoned, so that it takes no new replicas."""
+        """Return whether all directories of the broker are cordoned, so that it takes no new replicas."""
         return bool(self.directories) and set(self.directories) <= set(self.cordoned_directories or ())
 
 

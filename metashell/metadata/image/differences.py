@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a metadata transaction is open at the end, so that `after` does not show all of the batches."""
+        """Return whether a metadata transaction is open at the end, so that `after` does not show all of the batches."""
         position = self.after.provenance
         return position.offset + 1 < position.end_offset
 
@@ -97,7 +97,7 @@ def places_of(record: Any, step: Step) -> list[Place]:
 
 _AREA_MAX = 128 << 20
 CONTROL_PLACES: dict[int, Place] = {KRAFT_VOTERS: ("voters",), KRAFT_VERSION_RECORD: ("feature", "kraft.version")}
-"""Which place a control record touches, by its type."""
+"""The place that a control record changes, by its type."""
 
 
 def _of_partition(record: Any, step: Step) -> list[Place]:
@@ -251,7 +251,7 @@ def different_partitions(before: TopicImage | None, after: TopicImage) -> list[i
 
 
 def _are_alike(before: TopicImage, after: TopicImage) -> bool:
-    """Whether two topics have equal bytes and no later changes."""
+    """Return whether two topics have equal bytes and no later changes."""
     if before.name != after.name or before.overlay or after.overlay or len(before.spans) != len(after.spans):
         return False
     for (buf, start, end, _), (other, other_start, other_end, _) in zip(before.spans, after.spans, strict=True):

@@ -88,11 +88,11 @@ class MetadataImage(NamedTuple):
 
     @property
     def is_as_formatted(self) -> bool:
-        """Whether no server has written to it: it has no leader, node or topic."""
+        """Return whether no server has written to it: it has no leader, node or topic."""
         return not (self.leader or self.cluster.brokers or self.cluster.controllers or self.topics.by_id)
 
     def has_same_metadata(self, other: MetadataImage) -> bool:
-        """Whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
+        """Return whether both would write the same metadata records: all but quorum, provenance and faults, and kraft.version."""
         return self._metadata() == other._metadata()
 
     def _metadata(self) -> tuple[object, ...]:
@@ -267,7 +267,7 @@ def newer_parts(image: MetadataImage) -> list[Newer]:
 
 
 def is_newer(image: MetadataImage) -> bool:
-    """Whether anything in an image is newer than this software; cheap enough for the prompt, which asks at every key."""
+    """Return whether anything in an image is newer than this software; cheap enough for the prompt, which asks at every key."""
     return bool(image.unread or any(fault.newer for fault in image.faults) or newer_levels(image.features.finalized))
 
 
@@ -278,7 +278,7 @@ def newer_levels(levels: Mapping[str, int]) -> list[Newer]:
 
 
 def lacks_some(image: MetadataImage) -> bool:
-    """Whether an answer from the image may lack something: records that could not be applied, or parts of them that could not be read."""
+    """Return whether the image may lack something: records that could not be applied, or parts of them that could not be read."""
     return bool(image.faults) or any(part.missing for part in newer_parts(image))
 
 

@@ -85,7 +85,7 @@ def partition_from_record(record: Any) -> PartitionRegistration:
 
 
 def check_change(record: Any) -> bool:
-    """Whether a PartitionChangeRecord fits every partition, so that it can be kept without folding it.
+    """Return whether a PartitionChangeRecord fits every partition, so that it can be kept without folding it.
 
     Shape: False for a change that sets replicas or directories: whether it fits depends on the partition's other one of the two, so the
     caller folds it at once.
@@ -200,7 +200,7 @@ class Span(NamedTuple):
 
 
 class SpanIndex:
-    """Which partitions are in the spans of a topic, and where; the last record of a repeated partition counts.
+    """An index of the partitions in the spans of a topic; the last record of a repeated partition counts.
 
     Shape: places are ordinals over all spans; `_ordinals` is None when the partitions are 0, 1, 2, ... in order, as in
     every snapshot, so that an index costs 8 bytes a partition.

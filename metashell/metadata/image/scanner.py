@@ -29,7 +29,7 @@ _NO_OP = b"\x01\x14\x00\x00"
 _PARTITIONS = (b"\x01\x03\x00", b"\x01\x03\x01", b"\x01\x03\x02")
 _CHANGES = (b"\x01\x05\x00", b"\x01\x05\x01", b"\x01\x05\x02")
 _KEY_END = 23
-"""Where the key of a partition record ends in a value: after frame, type and version, partition id, topic id."""
+"""The position where the key of a partition record ends in a value: after frame, type and version, partition id, topic id."""
 _TAILS_MAX = 1 << 16
 _HEADERS_MAX = 1 << 18
 _RECORD_SIZE_MIN = 7
@@ -276,7 +276,7 @@ class RunMatcher:
         return at, count_max - left
 
     def _check_one(self, buf: bytes, at: int, body: int, size: int, delta_end: int, value: int, topic_id: bytes) -> bool:
-        """Whether the partition record at `at` is a usual one of this topic and decodes; its shape is remembered."""
+        """Return whether the partition record at `at` is a usual one of this topic and decodes; its shape is remembered."""
         end = body + size
         if not is_usual(buf, at, body, size, delta_end, value):
             return False
@@ -328,7 +328,7 @@ def run_pattern(buf: bytes, at: int, value: int, end: int) -> bytes | None:
 
 
 def is_usual(buf: bytes, at: int, body: int, size: int, delta_end: int, value: int) -> bool:
-    """Whether a record is framed the way that Kafka frames metadata (see `partitions.py`).
+    """Return whether a record is framed the way that Kafka frames metadata (see `partitions.py`).
 
     Shape: the record starts at `at`, after its size at `body`, its offset delta ends at index `delta_end`, its value
     starts at `value`.

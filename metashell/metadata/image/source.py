@@ -46,7 +46,7 @@ class SourceTrouble(Protocol):
 
 
 class Source(Protocol):
-    """Where batches come from: those of a snapshot, then those of the log."""
+    """A source of batches: those of a snapshot, then those of the log."""
 
     @property
     def kind(self) -> str: ...
@@ -154,7 +154,7 @@ CONTROL: Final = "(control records)"
 NO_TYPE: Final = "(records without a type)"
 _TOPIC: Final = 2
 _ID_AT: Final = {3: 7, 5: 7, 9: 3}
-"""Where the topic id begins in a value, by record type: partitions, their changes, removals. A TopicRecord has the name before it."""
+"""The position of the topic id in a value, by record type: partitions, their changes, removals. A TopicRecord has the name first."""
 _LONG: Final = 128
 _ID_SIZE: Final = 16
 
@@ -225,7 +225,7 @@ class Sizes:
 
 
 def _after_name(buf: bytes, at: int, stop: int) -> int:
-    """Where the name in a TopicRecord ends; beyond the record if its size cannot be read."""
+    """Return the position where the name in a TopicRecord ends, `stop` if its size cannot be read."""
     try:
         size, at = read_uvarint(buf, at)
     except (DecodeError, IndexError):

@@ -224,7 +224,7 @@ class TopicsImage:
         return self._by_name
 
     def is_named(self, topic: TopicImage) -> bool:
-        """Whether the name means this topic. After two records of one name it means the later topic; the former has only its id."""
+        """Return whether the name means this topic. After two records of one name it means the later topic; the former has only its id."""
         named = self._by_name.get(topic.name)
         return named is not None and named.id == topic.id
 
@@ -354,7 +354,7 @@ def packed(partition: PartitionRegistration) -> RawPartition:
 
 
 def is_full(entry: Entry) -> bool:
-    """Whether an entry holds more changes than an image keeps."""
+    """Return whether an entry holds more changes than an image keeps."""
     return len(entry) > OBJECTS_MAX + 1 and (len(entry) > CHANGES_MAX or type(entry[-1]) is not RawChange)
 
 

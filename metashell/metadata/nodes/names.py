@@ -18,7 +18,7 @@ from metashell.codec.schema import snake_case
 from metashell.common.terminal import UNSAFE_CHARACTERS
 
 DEFAULT_ENTITY = "<default>"
-"""How the own voice names the default entity of quotas and configs."""
+"""The name of the default entity of quotas and configs in metashell's own output."""
 
 EMPTY_NAME = "%"
 
@@ -119,7 +119,7 @@ def sorted_names(names: Iterable[str]) -> list[str]:
 
 
 def is_uuid_text(name: str) -> bool:
-    """Whether Java's Uuid.fromString reads the name as 16 bytes: 22 base64url characters, padded or not."""
+    """Return whether Java's Uuid.fromString reads the name as 16 bytes: 22 base64url characters, padded or not."""
     return re.fullmatch(_UUID_TEXT, name) is not None
 
 

@@ -49,7 +49,7 @@ class Directory(Node):
 
     @property
     def has_directories(self) -> bool:
-        """Whether a child may be a directory; False spares a walk that looks for directories."""
+        """Return whether a child may be a directory; False spares a walk that looks for directories."""
         return True
 
     def __init__(self, name: str, type: str = "dir", *, is_view: bool = False) -> None:
@@ -71,7 +71,7 @@ class Directory(Node):
                 yield node
 
     def child_count(self) -> int:
-        """How many names `child_names` lists."""
+        """Return the number of names that `child_names` lists."""
         return len(self.child_names())
 
     def names_with_prefix(self, prefix: str, limit: int | None = None) -> list[str]:

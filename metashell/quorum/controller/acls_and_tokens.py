@@ -69,10 +69,14 @@ def create_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
                 one.permission_type,
             )
             _check_new(acl, state.level)
+            # Looked up in the newest image, not the stable one: the same entry may be on its way from an earlier request, and would be
+            # written twice.
             if acl not in made and acl not in state.acl_hints.at(state.image.acls, acl.resource_type, acl.pattern_type, acl.resource_name):
                 made.add(acl)
                 records.append((messages.AccessControlEntryRecord(id=new_uuid(state.chance), **acl._asdict()), 0))
         except ApiError as refusal:
+            # An entry that is refused has its own error in the answer, and the others are still made. Too many records are the
+            # fault of the request as a whole.
             if refusal.message == TOO_LARGE:
                 raise
             error = refusal
@@ -186,6 +190,8 @@ class AclFilter:
             return True
         if self._pattern != Pattern.MATCH:
             return bool(self._name == acl.resource_name)
+        # MATCH asks for the entries that apply to a resource of this name: `orders` is matched by the literal `orders`, the literal `*`
+        # and the prefix `ord`.
         if acl.pattern_type == Pattern.PREFIXED:
             return bool(self._name.startswith(acl.resource_name))
         return acl.resource_name in (self._name, WILDCARD)
@@ -198,6 +204,8 @@ def delete_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     response = messages.DeleteAclsResponse
     removed: dict[bytes, None] = {}
     results = []
+    # All filters are built before the first is applied: a code that stands for none refuses the request. What `check` refuses is
+    # answered for its filter alone.
     filters = [AclFilter(one) for one in request.body.filters]
     for wanted in filters:
         try:
@@ -213,6 +221,7 @@ def delete_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
                 raise ApiError(INVALID_REQUEST, f"Cannot remove more than {RECORDS_MAX} acls in a single delete operation.")
             results.append(response.DeleteAclsFilterResult(error_code=NONE, error_message=None, matching_acls=tuple(matching)))
         except ApiError as error:
+            # The limit counts the entries of all filters, so passing it fails the whole request: nothing is removed.
             if len(removed) > RECORDS_MAX:
                 raise
             results.append(response.DeleteAclsFilterResult(error_code=error.code, error_message=error.message))
@@ -226,11 +235,12 @@ def refuse_delete_acls(request: Request, code: int, message: str | None) -> mess
 
 
 def describe_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
-    """The entries that a filter matches, by what they are about."""
+    """Return the entries that a filter matches, grouped by resource."""
     if not state.settings.has_authorizer:
         raise ApiError(SECURITY_DISABLED, "No Authorizer is configured on the broker")
     wanted = AclFilter(request.body)
     matching = []
+    # Readers see committed entries only; a deletion goes by the newest image, which has those that are about to be.
     for number, acl in enumerate(state.stable.acls.by_id.values(), 1):
         if not number % _PIECE:
             yield
@@ -264,11 +274,14 @@ _LONG_MAX: Final = (1 << 63) - 1
 _PLAINTEXT: Final = 0
 _SSL: Final = 1
 _OWNER_FROM = 3
+"""The version of CreateDelegationToken from which a token may be made for another owner (KIP-373)."""
 
 
 def create_token(state: State, request: Request, now_ms: int) -> Decision:
     """Make a token for the sender, or for somebody that it may make tokens for."""
     body = request.body
+    # The order is Kafka's, and a client sees the first refusal: ControllerApis checks the sender and its rights, then the control manager
+    # whether tokens are enabled.
     _check_sender(request)
     owner = _token_owner(request)
     if owner != request.principal and not state.authorizer.allows(request, Operation.CREATE_TOKENS, Resource.USER, owner):
@@ -276,6 +289,7 @@ def create_token(state: State, request: Request, now_ms: int) -> Decision:
     _check_enabled(state)
     if any(one.principal_type != "User" for one in body.renewers):
         raise ApiError(INVALID_PRINCIPAL_TYPE)
+    # Token times are Unix time, which clients and other nodes read. `now_ms` is on a clock that never jumps and has no date.
     wall_ms = state.wall_ms
     settings = state.settings
     life_ms = settings.number("delegation.token.max.lifetime.ms")
@@ -342,6 +356,7 @@ def expire_token(state: State, request: Request, now_ms: int) -> Steps[Decision]
     token = yield from _find_token(state, request.body.hmac)
     _check_owner(request, token)
     period_ms = request.body.expiry_time_period_ms
+    # A negative period removes the token now, even one that has expired and still waits for the sweep: hence it precedes that check.
     if period_ms < 0:
         answer = messages.ExpireDelegationTokenResponse(error_code=NONE, expiry_timestamp_ms=wall_ms)
         return Decision(answer, [_token_removal(token)])
@@ -353,26 +368,31 @@ def expire_token(state: State, request: Request, now_ms: int) -> Steps[Decision]
 
 
 def sweep_expired_tokens(state: State, now_ms: int) -> tuple[Decision, bool]:
-    """Periodic: remove tokens whose time is over."""
+    """Remove tokens whose time is over, and return whether more are left. The periodic task runs it."""
     wall_ms = state.wall_ms
+    # The newest image, not the stable one: it lacks the tokens that an earlier run removes and that are not committed yet.
     over = [token for token in state.image.delegation_tokens.values() if min(token.max_timestamp, token.expiration_timestamp) < wall_ms]
     records = [_token_removal(token) for token in over[:EXPIRATIONS_MAX]]
     return Decision(None, records), len(over) > EXPIRATIONS_MAX
 
 
 def token_hmac(state: State, token_id: str) -> bytes:
-    """The secret of a token."""
+    """Return the secret of a token. The configuration must have the controllers' shared secret."""
     assert state.settings.token_secret is not None
     return hmac_of_token(state.settings.token_secret, token_id)
 
 
 def hmac_of_token(secret: str, token_id: str) -> bytes:
-    """The secret of a token, made from its id and the secret that all controllers share."""
+    """Return the secret of a token, made from its id and the secret that all controllers share."""
     return hmac.digest(secret.encode(), token_id.encode(), "sha512")
 
 
 def _check_sender(request: Request) -> None:
-    """Refuse a sender that logged in with a token, or is anonymous."""
+    """Refuse a sender that logged in with a token, or is anonymous. Errors: ApiError.
+
+    Were a token enough to make or renew tokens, a stolen one could be kept alive for ever.
+    """
+    # The protocol of a forwarded request is that of the broker's connection, and says nothing about the client's.
     is_unknown = not request.is_forwarded and (
         request.security_protocol == _PLAINTEXT or (request.security_protocol == _SSL and request.principal == ANONYMOUS)
     )
@@ -388,7 +408,9 @@ def _check_enabled(state: State) -> None:
 
 
 def _find_token(state: State, secret: bytes) -> Steps[DelegationToken]:
-    """A token by its secret, among those that are committed."""
+    """Return the committed token that has this secret. Errors: ApiError DELEGATION_TOKEN_NOT_FOUND."""
+    # A request names a token by its secret only, and neither records nor snapshots hold that, so each is made anew. That costs an HMAC
+    # a token, hence the rests. `compare_digest` takes the same time however much of a guess is right.
     for token in state.stable.delegation_tokens.values():
         if hmac.compare_digest(token_hmac(state, token.token_id), bytes(secret)):
             return token
@@ -410,6 +432,7 @@ def _token_removal(token: DelegationToken) -> VersionedRecord:
 
 
 def _sum(left: int, right: int) -> int:
+    # Timestamps are 64 bits wide in records and answers, and a lifetime may be configured as the largest such number.
     return min(_LONG_MAX, left + right)
 
 

@@ -88,7 +88,10 @@ _IMPLYING: Final = {
     Operation.DESCRIBE: {Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER},
     Operation.DESCRIBE_CONFIGS: {Operation.ALTER_CONFIGS},
 }
-"""What one may do who may do something else; only permissions imply, refusals do not."""
+"""The operations whose permission includes that of the key. Refusals include nothing.
+
+For example, who may READ a topic may DESCRIBE it; who is denied READ may still be allowed to DESCRIBE it.
+"""
 
 
 class Authorizer:
@@ -107,9 +110,11 @@ class Authorizer:
         self._is_configured = is_configured
 
     def allows(self, request: Request, operation: Operation, resource: Resource, name: str) -> bool:
-        """Whether the sender of a request may do `operation`: a refusal that matches counts before any permission."""
+        """Return whether the sender of a request may do `operation`: a refusal that matches counts before any permission."""
         if not self._is_configured or request.principal in self._super_users:
             return True
+        # An entry that allows does not end the search, since a later one may deny. `any_acl` also counts entries for other senders and
+        # operations: `allow.everyone.if.no.acl.found` is about resources that have no entry at all.
         any_acl = allowed = False
         for acl in self._applying(resource, name):
             any_acl = True
@@ -123,6 +128,7 @@ class Authorizer:
         return self.allows(request, operation, Resource.CLUSTER, CLUSTER_NAME)
 
     def _applying(self, resource: Resource, name: str) -> Iterator[Acl]:
+        # Each request is checked, so no step looks at all entries: literals are found by name, prefixes by each length that is in use.
         acls, hints = self._acls, self._hints
         yield from hints.at(acls, resource, Pattern.LITERAL, name)
         if name != WILDCARD:
@@ -214,7 +220,7 @@ class EnvelopedRequest(NamedTuple):
 
 
 def open_envelope(envelope: Request) -> EnvelopedRequest:
-    """The request inside.
+    """Return the request inside, with the principal and the address of the broker's client.
 
     Errors: ApiError with the code that the envelope is answered with.
     """
@@ -241,7 +247,8 @@ def open_envelope(envelope: Request) -> EnvelopedRequest:
 
 
 def _body(name: str, version: int, data: bytes, start: int) -> Any:
-    """The request's body. Errors: DecodeError, also for one that would hold the loop for long."""
+    """Return the request's body. Errors: DecodeError, also for one that would hold the loop for long."""
+    # A client chooses the bytes, and every few of them may be a field or an entry: hence the bound on how many are read.
     body, end = message_type("request", f"{name}Request").bounded_reader(version)(data, start, len(data), [VALUES_MAX])
     if end != len(data):
         raise DecodeError("bytes are left")
@@ -249,7 +256,8 @@ def _body(name: str, version: int, data: bytes, start: int) -> Any:
 
 
 def _header(data: bytes) -> tuple[str, Any, int]:
-    """The name of the API, the header, and where the body starts. Errors: DecodeError, ApiError."""
+    """Return the name of the API, the header, and the position where the body starts. Errors: DecodeError, ApiError."""
+    # Read by hand: the first four bytes, API and version, decide which version of the header it is.
     if len(data) < 8:
         raise DecodeError("the header ends early")
     key, version = int.from_bytes(data[:2], "big", signed=True), int.from_bytes(data[2:4], "big", signed=True)
@@ -262,6 +270,7 @@ def _header(data: bytes) -> tuple[str, Any, int]:
         raise ApiError(UNSUPPORTED_VERSION)
     name = api.name
     is_flexible = message_type("request", f"{name}Request").flexible(version)
+    # The client id keeps its two-byte size in flexible headers: older servers have to read the header of any ApiVersions request.
     client_size = int.from_bytes(data[8:10], "big", signed=True)
     start = 10 + max(0, client_size)
     if start + is_flexible > len(data):
@@ -293,7 +302,11 @@ def _after_tags(data: bytes, at: int) -> int:
 
 
 def _principal(data: bytes | None) -> tuple[str, bool]:
-    """`Type:Name`, and whether it logged in by a token. Errors: ApiError for bytes that are no principal."""
+    """Return `Type:Name`, and whether it logged in by a token. Errors: ApiError for bytes that are no principal.
+
+    Shape: a version of two bytes, then Kafka's DefaultPrincipalData, which is flexible. Of a version that is not known nothing is read:
+    a principal that is only half understood must not have rights.
+    """
     if not data:
         raise ApiError(PRINCIPAL_DESERIALIZATION_FAILURE)
     raw = bytes(data)
@@ -321,7 +334,7 @@ def _compact_text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def close_envelope(inner: EnvelopedRequest, answer: Any) -> Any:
-    """The answer of an envelope around the answer of what it held.
+    """Return the answer of an envelope around the answer of the request that it held.
 
     Where that says that another controller leads, the envelope says NOT_CONTROLLER, without data: the broker asks again elsewhere.
     Source: kafka.network.RequestChannel.Request.shouldReturnNotController.
@@ -336,7 +349,8 @@ def close_envelope(inner: EnvelopedRequest, answer: Any) -> Any:
 
 
 def _has_error(value: Any, code: int) -> bool:
-    """Whether an error code stands anywhere in an answer."""
+    """Return whether an error code stands anywhere in an answer."""
+    # APIs have their codes at different places: at the top, by topic, by partition. One walk fits them all.
     if isinstance(value, tuple):
         return any(_has_error(item, code) for item in value)
     names = getattr(type(value), "__slots__", ())

@@ -118,7 +118,7 @@ def _unload(ground: Balancing, source: int, keep: int) -> bool:
 
 
 def _move_along_chains(ground: Balancing) -> None:
-    """Where no single move helps, move along chains of brokers: each one in the middle gives one thing and gets one."""
+    """Move along chains of brokers where no single move helps: each broker in the middle gives one thing and gets one."""
     counts = ground.counts
     reaches = MoveGraph(lambda thing, source: allowed_targets(ground, thing, source), ground.things)
     steps = Budget(_LONG_STEPS_MAX)

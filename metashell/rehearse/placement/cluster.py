@@ -61,11 +61,11 @@ class BrokerState(NamedTuple):
     is_leaving: bool = False
     is_cordoned: bool = False
     disk_trouble: str = ""
-    """Why none of its log directories takes a replica, for a reason other than cordons."""
+    """The reason, other than cordons, why none of its log directories takes a replica; empty if there is none."""
 
     @property
     def trouble(self) -> str:
-        """Why no replica may move to it; empty if one may."""
+        """Return why no replica may move to this broker, an empty text if one may."""
         if self.is_fenced:
             return "is fenced"
         if self.is_leaving:
@@ -86,7 +86,7 @@ class PartitionState(NamedTuple):
 
     @property
     def is_moving(self) -> bool:
-        """Whether a reassignment is under way."""
+        """Return whether a reassignment is under way."""
         return bool(self.adding or self.removing)
 
     @property

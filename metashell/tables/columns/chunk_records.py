@@ -48,7 +48,7 @@ class ChunkRecords:
         self.typed: TypedRows = (coordinator_rows if log in COORDINATOR_LOGS else framed_rows)(log, buffer, data)
 
     def envelope(self, rows: Rows, chosen: Ints | None = None, fields: Collection[str] | None = None) -> list[pa.Array]:
-        """The columns that every record has: cluster, file, offset, epoch and timestamp.
+        """Return the columns that every record has: cluster, file, offset, epoch and timestamp.
 
         `fields` names the columns that are wanted: without any name of a place there are nulls instead of those.
         """
@@ -57,7 +57,7 @@ class ChunkRecords:
 
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | None) -> list[pa.Array]:
-    """The same of some rows."""
+    """Return the columns that every record has, for the rows `chosen`."""
     batches = rows.batch[chosen]
     names = [pa.nulls(len(chosen), pa.string())] * len(SAME_IN_A_FILE) if place is None else place.arrays(len(chosen), batches)
     return [
@@ -122,7 +122,7 @@ class _Columns:
 def text_columns(
     records: ChunkRecords, texts: Texts, *, with_payloads: bool, payload_types: Collection[str] | None = None
 ) -> list[pa.Array]:
-    """The columns kind, type, version, payload and fault of all records; the payload only of those types, None for all.
+    """Return the columns kind, type, version, payload and fault of all records; the payload only of those types, None for all.
 
     Without payloads the bodies of records are not looked into, so that only what stands before them can be at fault.
     """
@@ -183,7 +183,7 @@ def _write_pairs(
 
 
 def _put_one(columns: _Columns, row: int, texts: Texts, key: bytes | None, value: bytes | None) -> None:
-    """A record that is not as usual."""
+    """Put one unusual record into the columns."""
     if isinstance(texts, CoordinatorTexts):
         text = texts.text(key, value)
         columns.put(row, text, f'{{"key":{text.key},"value":{text.data}}}')
@@ -221,7 +221,7 @@ class TypedRows:
     odd: list[OddRow] = field(default_factory=list)
 
     def groups(self) -> Iterator[tuple[tuple[int, int], Ints]]:
-        """The rows of each (type, version), in order."""
+        """Yield the rows of each (type, version), in order."""
         codes = (self.types << 20) + self.versions
         for code in distinct(codes):
             chosen = np.flatnonzero(codes == code)
@@ -232,7 +232,7 @@ class TypedRows:
 
 
 def distinct(numbers: Ints) -> list[int]:
-    """The distinct numbers of a column with long runs: only the first of a run is looked at."""
+    """Return the distinct numbers of a column with long runs: only the first of a run is looked at."""
     if not len(numbers):
         return []
     turns = np.flatnonzero(numbers[1:] != numbers[:-1])
@@ -260,7 +260,7 @@ def framed_rows(log: str, buffer: Buffer, rows: Rows) -> TypedRows:
 
 
 def _read_odd_frame(typed: TypedRows, buffer: Buffer, row: int) -> None:
-    """A frame of multi-byte varints, of KIP-631, or none at all."""
+    """Read a frame with varints of several bytes (KIP-631); a row without a whole frame gets the type OTHER."""
     rows = typed.rows
     start, size = int(rows.value_start[row]), int(rows.value_size[row])
     typed.types[row] = OTHER
@@ -331,12 +331,12 @@ class Place:
         return [made.slice(0, count) for made in self._made]
 
     def kind_arrays(self, count: int, batches: Ints | None = None) -> list[pa.Array]:
-        """The kind of log and the name of the checkpoint, for `count` rows."""
+        """Return the kind of log and the name of the checkpoint, for `count` rows."""
         return [_repeated(self.log or "", count), _repeated(self._checkpoint, count)]
 
 
 class Places(Place):
-    """The same for rows of several files of one kind of log; `file_of_batch` says for each batch whose it is."""
+    """The place of rows from several files of one kind of log; `file_of_batch` has the number of each batch's file."""
 
     def __init__(self, pieces: Sequence[Piece], file_of_batch: Ints) -> None:
         super().__init__(pieces[0])
@@ -357,7 +357,7 @@ class Places(Place):
 
 
 def spread(texts: list[str], numbers: Ints) -> pa.Array:
-    """The text of each number, in order."""
+    """Return the text of each number, in order."""
     raw = [writable(text).encode() for text in texts]
     sizes = np.array([len(each) for each in raw], np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -373,7 +373,7 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 
 def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the texts that its rows share stored once."""
+    """Return the batch with the texts that its rows share stored once."""
     files = batch.column(_FILE) if _FILE in batch.schema.names else None
     for name in SAME_IN_A_FILE:
         at = batch.schema.get_field_index(name)
@@ -383,7 +383,7 @@ def with_names_once(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def names_once(names: pa.Array, files: pa.Array | None) -> pa.DictionaryArray:
-    """The names of rows, each stored once; `files` are the rows' log files."""
+    """Return the names of rows, each stored once; `files` are the rows' log files."""
     if pa.types.is_dictionary(names.type):
         return names
     if only_name(names, files) is None:
@@ -392,7 +392,7 @@ def names_once(names: pa.Array, files: pa.Array | None) -> pa.DictionaryArray:
 
 
 def only_name(names: pa.Array, files: pa.Array | None) -> str | None:
-    """The name that all rows have; None if they differ, or there are none. `files` are the rows' log files, in any order."""
+    """Return the name that all rows have; None if they differ, or there are none. `files` are the rows' log files, in any order."""
     text: str | None = None
     if pa.types.is_dictionary(names.type):
         if len(names.dictionary) == 1 and not names.null_count:
@@ -403,7 +403,7 @@ def only_name(names: pa.Array, files: pa.Array | None) -> str | None:
 
 
 def _are_alike(values: pa.Array) -> bool:
-    """Whether all are equal: one file may come back after another, where batches of several were put together."""
+    """Return whether all are equal: one file may come back after another, where batches of several were put together."""
     rest = len(values) - 1
     # To compare each with the next takes 2 ns a row; to look for different ones takes 20.
     return bool(values[0] == values[rest] and values.slice(1).equals(values.slice(0, rest)))

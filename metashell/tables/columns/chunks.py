@@ -98,7 +98,7 @@ class Chunk:
             self.faults.append(RecordFault(number, str(error)))
 
     def read(self) -> tuple[Headers, Buffer, Rows]:
-        """The batches' headers and their records; afterwards `faults` has the batches that could not be read."""
+        """Return the batches' headers and their records; afterwards `faults` has the batches that could not be read."""
         buffer = Buffer(self.pieces)
         self.pieces = []
         at = np.array(self.header_at, np.int64)
@@ -110,7 +110,7 @@ class Chunk:
 
 
 def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The batches of a regular file from a place on, by the chunk, and the faults between them.
+    """Yield the batches of a regular file from a place on, by the chunk, and the faults between them.
 
     A `Tail` is the last item.
     """
@@ -139,7 +139,7 @@ def read_chunks(file: OpenFile, start: int, max_decompressed: int) -> Iterator[C
 
 
 def read_stream_chunks(items: Iterator[RecordBatch | BatchFault], max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The same for a stream, which can only be read front to back."""
+    """Yield the batches of a stream, by the chunk, and its faults. A stream can only be read front to back."""
     chunk = Chunk(b"", 0)
     for item in items:
         if isinstance(item, RecordBatch):
@@ -183,7 +183,7 @@ def add_plain(chunk: Chunk, data: bytes) -> bool:
 
 
 def _hop(header_at: list[int], window: bytes, at: int) -> int:
-    """The tight loop: adds batches that are not compressed and have the right checksum; returns where it stopped."""
+    """Add batches that are not compressed and have the right checksum, in a tight loop; return the position where it stopped."""
     append, unpack = header_at.append, _unpack_usual
     size = len(window)
     last = size - HEADER_SIZE
@@ -218,13 +218,13 @@ class HeaderOrder:
 
     @classmethod
     def after(cls, end: int, epoch: int) -> HeaderOrder:
-        """The order after a batch that ended before the offset `end`."""
+        """Return the order after a batch that ended before the offset `end`."""
         order = cls(None)
         order._expected, order._epoch = end, epoch
         return order
 
     def check(self, headers: Headers) -> list[Fault]:
-        """The faults of batches out of order; each batch is compared with the one before it, whatever that one was."""
+        """Return the faults of batches out of order; each batch is compared with the one before it, whatever that one was."""
         if not len(headers):
             return []
         base, epoch = headers.base_offset, headers.leader_epoch
@@ -239,7 +239,7 @@ class HeaderOrder:
         return faults
 
     def check_next(self, batch: RecordBatch) -> Fault | None:
-        """The fault of the batch behind the last one, which another reads."""
+        """Return the fault of the batch behind the last one, which another reads."""
         reason = self._first(batch.header.base_offset, batch.header.leader_epoch)
         if reason is None:
             return None
@@ -259,7 +259,7 @@ class HeaderOrder:
 
 
 def _end(headers: Headers, number: int) -> int:
-    """The offset after a batch; may be beyond what an offset can be."""
+    """Return the offset after a batch; may be beyond what an offset can be."""
     return int(headers.base_offset[number]) + int(headers.last_offset_delta[number]) + 1
 
 
@@ -302,7 +302,7 @@ class Fault:
 
 
 def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
-    """The fault of a batch, or of bytes that hold none, which are read from the file again if that is possible."""
+    """Return the fault of a batch, or of bytes that hold none, which are read from the file again if that is possible."""
     data = item.batch.data if item.batch is not None else b""
     if not data and file.size() is not None:
         data = file.read_at(item.position, min(item.size, BYTES_MAX))
@@ -318,14 +318,14 @@ def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
 
 
 def fault_of_file(fault: SourceFault) -> Fault:
-    """The fault of a checkpoint that is not used."""
+    """Return the fault of a checkpoint that is not used."""
     return Fault(
         kind="bad-checkpoint", offset=fault.offset if fault.offset >= 0 else None, position=fault.position, size=0, reason=fault.reason
     )
 
 
 def fault_of_records(headers: Headers, number: int, reason: str) -> Fault:
-    """A batch of the right checksum whose records cannot be read from some place on."""
+    """Return a batch of the right checksum whose records cannot be read from some place on."""
     return Fault(
         kind="bad-records",
         offset=int(headers.base_offset[number]),

@@ -48,7 +48,7 @@ class ColumnReader:
 
     @property
     def is_possible(self) -> bool:
-        """Whether all fields can be read as columns; structs and arrays of strings are left to objects."""
+        """Return whether all fields can be read as columns; structs and arrays of strings are left to objects."""
         return all(self._is_plain(field) for field in self.schema.fields)
 
     def _is_plain(self, field: FieldSchema) -> bool:
@@ -61,7 +61,7 @@ class ColumnReader:
         return has_plain_default and is_readable
 
     def read(self, buffer: Buffer, starts: Ints, ends: Ints) -> Decoded:
-        """The columns of the bodies `buffer[starts[i]:ends[i]]`."""
+        """Return the columns of the bodies `buffer[starts[i]:ends[i]]`."""
         return _Reading(self, buffer, starts, ends).run()
 
 
@@ -98,7 +98,7 @@ class _Reading:
         return Decoded(self.cells, self.odd if self.odd.any() else None)
 
     def _advance_max(self, field: FieldSchema) -> int:
-        """The most bytes by which a field can move a row's place."""
+        """Return the most bytes by which a field can move a row's place."""
         if is_fixed(field):
             return WIDTHS[field.type]
         if not is_compact(field, self.reader.schema, self.reader.version):
@@ -122,7 +122,7 @@ class _Reading:
         return following
 
     def _counts(self, field: FieldSchema, rows: Ints | None, at: Ints) -> tuple[Ints, Ints]:
-        """The counts of a string, bytes or array, -1 for null, and the places behind them."""
+        """Return the counts of a string, bytes or array, -1 for null, and the places behind them."""
         version = self.reader.version
         if is_compact(field, self.reader.schema, version):
             raw = self.buffer.bytes[at]
@@ -148,7 +148,7 @@ class _Reading:
             self.odd[rows[odd]] = True
 
     def _tags(self) -> None:
-        """The tagged fields, one tag of each row at a time; a tag that the version does not know makes a row odd."""
+        """Read the tagged fields, one tag of each row at a time; a tag that the version does not know makes a row odd."""
         tagged = self.reader.tagged
         counts = self.buffer.bytes[self.at]
         self.at += 1
@@ -287,7 +287,7 @@ class RangeCells:
         return pa.Array.from_buffers(kind, row_count, [validity, offsets, data], null_count)
 
     def _elements(self, buffer: Buffer, starts: Ints, counts: Ints, most: int, is_even: bool) -> Array:
-        """The elements of all arrays. Short arrays are read as blocks of the longest one's length, and what is too much is dropped."""
+        """Return the elements of all arrays. Short arrays are read as blocks of the longest one's length, and the surplus is dropped."""
         if most > _BLOCK_MAX:
             return buffer.take(self.type, range_positions(starts, counts, self.width))
         if most == 0:
@@ -296,7 +296,7 @@ class RangeCells:
         return blocks.reshape(-1) if is_even else blocks[np.arange(most) < counts[:, None]]
 
     def malformed(self, buffer: Buffer) -> Mask | None:
-        """The rows whose text may not be UTF-8: those with a byte that is not ASCII. None if there are none."""
+        """Return the rows whose text may not be UTF-8: those with a byte that is not ASCII. None if there are none."""
         if self.places is None:
             return None
         starts, counts = self.places[0], np.maximum(self.places[1], 0)
@@ -314,7 +314,7 @@ Cells = FixedCells | RangeCells
 
 
 def fixed_array(kind: str, values: Array) -> pa.Array:
-    """An Arrow array over fixed-width values, which are not copied unless Arrow's type is wider."""
+    """Return an Arrow array over fixed-width values, which are not copied unless Arrow's type is wider."""
     count = len(values)
     if kind == "uuid":
         offsets = pa.py_buffer(np.arange(0, 16 * count + 1, 16, dtype=np.int32))
@@ -354,7 +354,7 @@ def _struct_converter(field: FieldSchema, schema: MessageSchema) -> Convert:
 
 
 def column_of_objects(objects: Iterable[Any], field: FieldSchema, schema: MessageSchema) -> pa.Array:
-    """One field of many objects; None among the objects is a null row."""
+    """Return one field of many objects; None among the objects is a null row."""
     make = converter(field, schema)
     attribute = field.attribute
     if make is _same:

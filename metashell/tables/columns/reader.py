@@ -46,7 +46,7 @@ from metashell.tables.splits import Piece, Split
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The tables of a split as (name, record batch) pairs, in the order of the log; tables without rows give nothing.
+    """Yield the tables of a split as (name, record batch) pairs, in the order of the log; tables without rows give nothing.
 
     Errors: LogCorruptError at the first fault, unless they are skipped: then they are rows of `faults`, wanted or not.
     UsageError for a file that cannot be opened.
@@ -56,7 +56,7 @@ def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 
 
 def _raw_tables(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The raw tables of a split, small files together where that is wanted and possible."""
+    """Yield the raw tables of a split, small files together where that is wanted and possible."""
     failures_left = FAILURES_MAX if options.joins_files and options.only is None else 0
     for pieces in joint_groups(split.pieces):
         if len(pieces) > 1 and failures_left:
@@ -70,7 +70,7 @@ def _raw_tables(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.Re
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The raw tables of a range of a file."""
+    """Yield the raw tables of a range of a file."""
     with open_input(piece.path, strict=options.fails_with_store) as file:
         items = read_batches(file)
         if piece.log is None:
@@ -104,7 +104,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 
 
 def _next_is_in_order(piece: Piece, order: HeaderOrder, *, options: ReadOptions) -> bool:
-    """Whether the segment after a file begins in order."""
+    """Return whether the segment after a file begins in order."""
     try:
         with open_input(piece.path, strict=options.fails_with_store) as file:
             return next(_order_of_next(file, piece, order, options), None) is None
@@ -113,7 +113,7 @@ def _next_is_in_order(piece: Piece, order: HeaderOrder, *, options: ReadOptions)
 
 
 def _order_of_next(file: OpenFile, piece: Piece, order: HeaderOrder, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The fault of the first batch after a piece, which belongs to another one, if it does not follow the last one here."""
+    """Yield the fault of the first batch after a piece, which belongs to another one, if it does not follow the last one here."""
     with ExitStack() as opened:
         if not piece.is_last:
             item = next(read_batches(file, start=piece.end), None)
@@ -180,7 +180,7 @@ def _wanted_rows(headers: Headers, rows: Rows, only: Bounds) -> Mask:
 def _wanted_items(
     file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, options: ReadOptions
 ) -> Iterator[Chunk | BatchFault]:
-    """The batches and faults of a range, but for the batches whose headers show that they hold no wanted row."""
+    """Yield the batches and faults of a range, but for the batches whose headers show that they hold no wanted row."""
     if options.only is None or piece.end < 0 or (piece.is_narrowed and options.only.timestamp.is_open):
         yield from _items(file, items, piece, options.max_decompressed)
         return
@@ -189,7 +189,7 @@ def _wanted_items(
 
 
 def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
-    """The batches and faults of a range; of a stream `items`. Behind broken framing the walk continues where the chain does."""
+    """Yield the batches and faults of a range; of a stream `items`. Behind broken framing the walk continues where the chain does."""
     if piece.end < 0:
         first = next(items, None)
         if first is None and file.trouble is None and not _may_be_empty(piece):
@@ -234,11 +234,11 @@ FAILURES_MAX: Final = 2
 
 Tables = list[tuple[str, pa.RecordBatch]]
 NextOrder = Callable[[Piece, HeaderOrder], bool]
-"""Whether the file after a piece begins in order."""
+"""A test of whether the file after a piece begins in order."""
 
 
 def joint_groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """The pieces in order; neighbours that may be read together are in one list, no file twice."""
+    """Yield the pieces in order; neighbours that may be read together are in one list, no file twice."""
     gathered: dict[str, Piece] = {}
     log, size = None, 0
     for piece in pieces:
@@ -261,7 +261,7 @@ def _may_join(piece: Piece) -> bool:
 
 
 def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: NextOrder) -> Tables | None:
-    """The raw tables of small files of one kind of log; None where any of them is not as usual."""
+    """Return the raw tables of small files of one kind of log; None where any of them is not as usual."""
     log = pieces[0].log
     assert log is not None
     if options.tables_by_log is not None:
@@ -289,7 +289,7 @@ def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: 
 
 
 def _gathered(pieces: Sequence[Piece]) -> tuple[Chunk | None, list[int], list[int]]:
-    """All files in one chunk, None where one is unusual: where each starts in the buffer, and the number of its first batch."""
+    """Return all files in one chunk, None where one is unusual: where each starts in the buffer, and the number of its first batch."""
     chunk = Chunk(b"", 0)
     starts: list[int] = []
     firsts: list[int] = []
@@ -307,7 +307,7 @@ def _gathered(pieces: Sequence[Piece]) -> tuple[Chunk | None, list[int], list[in
 
 
 def _in_order(pieces: Sequence[Piece], headers: Headers, firsts: Sequence[int], next_is_in_order: NextOrder) -> bool:
-    """Whether the batches of each file follow one another, and the files that are neighbours too."""
+    """Return whether the batches of each file follow one another, and the files that are neighbours too."""
     base, end, epoch = headers.base_offset, headers.last_offset + 1, headers.leader_epoch
     odd = (base[1:] != end[:-1]) | (epoch[1:] < epoch[:-1])
     odd[np.array(firsts[1:], np.int64) - 1] = False

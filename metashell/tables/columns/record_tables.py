@@ -48,7 +48,7 @@ class _Group:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether there are no values. In logs without keys, -1 is a version like any other that is not known."""
+        """Return whether there are no values. In logs without keys, -1 is a version like any other that is not known."""
         return self.version == NULL and self.table.key is not None
 
     def sides(self) -> Iterator[tuple[MessageType, int, Ints, Ints]]:
@@ -60,7 +60,7 @@ class _Group:
             yield self.table.value, self.version, typed.starts, typed.ends
 
     def batch(self, rows: Ints, arrays: list[pa.Array], fields: Collection[str] | None) -> pa.RecordBatch:
-        """Some of the rows, whose fields are in `arrays`; `fields` names the columns that are wanted."""
+        """Return some of the rows, whose fields are in `arrays`; `fields` names the columns that are wanted."""
         count = len(rows)
         middle = [pa.nulls(count, pa.int16()) if self.is_tombstone else pa.array(np.full(count, self.version, np.int16))]
         if self.table.key is not None:
@@ -81,7 +81,7 @@ class RecordTables:
         self._texts = texts_of_log(log, show_secrets=options.show_secrets)
 
     def read(self, headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
-        """The tables of the data records, and the records that could not be read."""
+        """Return the tables of the data records, and the records that could not be read."""
         if not len(rows):
             return [], []
         records = ChunkRecords(self.log, headers, buffer, rows, place)
@@ -99,7 +99,7 @@ class RecordTables:
         return found, faults
 
     def _read_group(self, group: _Group) -> tuple[pa.RecordBatch | None, list[OddRow]]:
-        """The rows of a group that decode, in order, and the findings about these and the others."""
+        """Return the rows of a group that decode, in order, and the findings about these and the others."""
         odd, arrays = self._by_columns(group)
         usual = group.chosen if odd is None else group.chosen[~odd]
         parts = [group.batch(usual, arrays, self.options.fields)] if len(usual) else []
@@ -115,7 +115,7 @@ class RecordTables:
         return pa.Table.from_batches(parts).take(pa.array(order)).combine_chunks().to_batches()[0], bad
 
     def _by_columns(self, group: _Group) -> tuple[Mask | None, list[pa.Array]]:
-        """The rows that are left to objects (None: no row is), and the columns of the others."""
+        """Return the rows that are left to objects (None: no row is), and the columns of the others."""
         all_odd = np.ones(len(group.chosen), np.bool_)
         if len(group.chosen) < self.rows_min or group.is_tombstone:
             return all_odd, []
@@ -149,7 +149,7 @@ class RecordTables:
 
 
 def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list[OddRow]]:
-    """The rows that decode, their columns made from objects, and the other rows, and those with fields that no column has.
+    """Return the rows that decode, their columns made from objects, and the other rows, and those with fields that no column has.
 
     What has the same bytes is decoded once: each node of a cluster has a copy of its log, and brokers register with what they had before.
     """
@@ -192,7 +192,7 @@ def _by_objects(group: _Group, chosen: Ints) -> tuple[Ints, list[pa.Array], list
 
 
 def _fault(records: ChunkRecords, row: int, reason: str, is_serious: bool) -> Fault:
-    """A record that is at fault; `row` is its place among the typed rows."""
+    """Return a record that is at fault; `row` is its place among the typed rows."""
     rows = records.typed.rows
     _, value = rows.record(records.buffer, row)
     return Fault(
@@ -213,12 +213,12 @@ _MARK = "metashell.show_secrets"
 
 
 def marked_schema(schema: pa.Schema, *, show_secrets: bool) -> pa.Schema:
-    """A file's schema that says whether secrets are shown."""
+    """Return a file's schema that says whether secrets are shown."""
     return schema.with_metadata({_MARK: str(show_secrets).lower()})
 
 
 def redact_columns(table: RecordTable, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with their secrets replaced by `[redacted]`; null stays null."""
+    """Return the rows with their secrets replaced by `[redacted]`; null stays null."""
     secrets = secrets_of(table.value)
     if secrets.has_configs:
         return _redact_configs(batch)
@@ -257,7 +257,7 @@ def _batch(name: str, arrays: list[Any]) -> pa.RecordBatch:
 
 
 def records_table(records: ChunkRecords, texts: Texts, payloads: bool, payload_types: Collection[str] | None) -> pa.RecordBatch:
-    """All records of a chunk with their JSON text, or with that of some types."""
+    """Return all records of a chunk with their JSON text, or with that of some types."""
     rows = records.rows
     kind, name, version, payload, fault = text_columns(records, texts, with_payloads=payloads, payload_types=payload_types)
     size = pa.array(np.maximum(rows.value_size, 0).astype(np.int32))
@@ -267,7 +267,7 @@ def records_table(records: ChunkRecords, texts: Texts, payloads: bool, payload_t
 
 
 def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, show_secrets: bool) -> list[pa.RecordBatch]:
-    """The control records of a chunk, if it has any."""
+    """Return the control records of a chunk, if it has any."""
     is_control = headers.is_control
     if not is_control.any():
         return []
@@ -293,7 +293,7 @@ def control_table(headers: Headers, buffer: Buffer, rows: Rows, place: Place, sh
 
 
 def _leader_id(key: bytes | None, value: bytes | None) -> int | None:
-    """The leader that a LEADER_CHANGE record names."""
+    """Return the leader that a LEADER_CHANGE record names."""
     try:
         leader_id: int | None = getattr(read_control_record(key, value).body, "leader_id", None)
     except DecodeError:
@@ -302,7 +302,7 @@ def _leader_id(key: bytes | None, value: bytes | None) -> int | None:
 
 
 def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
-    """One row a batch, from its header."""
+    """Return one row a batch, from its header."""
     return _batch(
         BATCHES,
         [
@@ -329,7 +329,7 @@ def batches_table(headers: Headers, place: Place) -> pa.RecordBatch:
 
 
 def faults_table(faults: list[Fault], place: Place, *, show_secrets: bool) -> pa.RecordBatch:
-    """One row for each fault. Only bytes that can hold no secret are shown, unless secrets are wanted."""
+    """Return one row for each fault. Only bytes that can hold no secret are shown, unless secrets are wanted."""
     return _batch(
         FAULTS,
         [

@@ -72,7 +72,7 @@ class Area:
 def read_rows(
     headers: Headers, buffer: Buffer, elsewhere: list[int], areas: list[Area], old_rows: list[list[int]], faults: list[RecordFault]
 ) -> Rows:
-    """The records of all batches in order: they follow their batch's header, but for those of the batches `elsewhere`.
+    """Return the records of all batches in order: they follow their batch's header, but for those of the batches `elsewhere`.
 
     The records of those lie in `areas`, if any, or are `old_rows` already.
     """
@@ -102,7 +102,7 @@ def read_rows(
 
 
 def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints, ends_at: Ints) -> tuple[Rows, list[int]]:
-    """The usual records, and the batches that hold others.
+    """Return the usual records, and the batches that hold others.
 
     Shape: batch `numbers[i]` has `counts[i]` records, which end at `ends_at[i]`.
     """
@@ -130,7 +130,7 @@ def _careful(headers: Headers, buffer: Buffer, area: Area, faults: list[RecordFa
 
 
 def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, headers: Headers) -> tuple[Rows, Mask | None]:
-    """The header fields of all records, and which of them are unusual (None: none is).
+    """Return the header fields of all records, and which of them are unusual (None: none is).
 
     The walk has followed the lengths already, so only their sign and size are looked at.
     """
@@ -158,7 +158,7 @@ def _read_headers(buffer: Buffer, starts: Ints, ends: Ints, numbers: Ints, heade
 
 
 def _short_fields(words: Ints, at: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints] | None:
-    """The fields of records without a key whose deltas take at most two bytes each, and the value's size three: they lie in one word.
+    """Return the fields of records without a key whose deltas take up to two bytes each, and the value's size three: one word has them.
 
     Shape: `words` are the eight bytes from `at` on, the first one lowest. None where a record is not so short.
     """
@@ -193,7 +193,7 @@ def _short(words: Ints) -> tuple[Ints, Ints | int | None, Ints]:
 
 
 def _any_fields(buffer: Buffer, at: Ints, odd: Mask) -> tuple[tuple[Ints, Ints, Ints, Ints, Ints, Ints], Mask]:
-    """The same fields of any size, field after field, and which records are unusual."""
+    """Return the fields of records of any size, read field after field, and which records are unusual."""
     timestamp_delta, at, odd_time = buffer.uvarints(at, VARLONG_SIZE_MAX)
     offset_delta, at, odd_offset = buffer.uvarints(at)
     key_size, key_start, odd_key = _sizes(buffer, at)
@@ -207,7 +207,7 @@ def _any_fields(buffer: Buffer, at: Ints, odd: Mask) -> tuple[tuple[Ints, Ints, 
 
 
 def _sizes(buffer: Buffer, at: Ints) -> tuple[Ints, Ints, Mask | None]:
-    """The sizes of nullable fields, -1 for null, and where the fields start."""
+    """Return the sizes of nullable fields, -1 for null, and where the fields start."""
     if (buffer.bytes[at] == _NULL_CODE).all():
         return np.full(len(at), NULL, np.int64), at + 1, None
     raw, start, odd = buffer.uvarints(at)

@@ -42,12 +42,12 @@ def stored(raw: pa.Array) -> pa.Array:
 
 
 def as_uuids(fixed: pa.Array) -> pa.Array:
-    """The same as UUIDs."""
+    """Return an array of 16-byte values as UUIDs."""
     return pa.ExtensionArray.from_storage(UUID, fixed)
 
 
 def id_texts(fixed: pa.Array, text_of: TextOf | None = None) -> pa.DictionaryArray:
-    """The texts of ids, null for null; each distinct one is made once, by `text_of` where they are not only Kafka's text."""
+    """Return the texts of ids, null for null; each distinct one is made once, by `text_of` where they are not only Kafka's text."""
     encoded = fixed.dictionary_encode()
     found = encoded.dictionary
     made = _distinct_texts(found) if text_of is None else pa.array(map(text_of, found.to_pylist()), pa.string())
@@ -55,7 +55,7 @@ def id_texts(fixed: pa.Array, text_of: TextOf | None = None) -> pa.DictionaryArr
 
 
 def _distinct_texts(fixed: pa.Array) -> pa.Array:
-    """All at once: zeros complete three bytes, which base64 writes as four characters, so that the texts lie at equal distances."""
+    """Encode all ids at once: zeros complete three bytes, which base64 writes as four characters, so all texts have one length."""
     count = len(fixed)
     if not count:
         return pa.array([], pa.string())
@@ -99,7 +99,7 @@ def times(numbers: pa.Array, none: int = NO_TIME) -> pa.Array:
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of an array of integers, whatever lies below its nulls."""
+    """Return the values of an array of integers, whatever lies below its nulls."""
     # Not by `to_pandas_dtype`, for which older releases of pyarrow want pandas.
     kind = np.dtype(f"{'u' if pa.types.is_unsigned_integer(array.type) else 'i'}{array.type.bit_width // 8}")
     data = array.buffers()[1]
@@ -135,12 +135,12 @@ def _file_type(kind: pa.DataType) -> pa.DataType:
 
 
 def file_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of a table as files have it that keep types."""
+    """Return the schema of a table as files have it that keep types."""
     return pa.schema([field.with_type(_file_type(field.type)) for field in schema], schema.metadata)
 
 
 def file_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch as such files have it."""
+    """Return the batch as such files have it."""
     for at, field in enumerate(batch.schema):
         kind = _file_type(field.type)
         if kind is not field.type:
@@ -149,7 +149,7 @@ def file_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def shaped_type(kind: pa.DataType, leaf: TypeOf) -> pa.DataType:
-    """A type whose leaves are others."""
+    """Return a type whose leaves are others."""
     if pa.types.is_map(kind):
         return pa.map_(shaped_type(kind.key_type, leaf), shaped_type(kind.item_type, leaf))
     if pa.types.is_list(kind):
@@ -168,13 +168,13 @@ def shaped_schema(schema: pa.Schema, leaf: TypeOf) -> pa.Schema:
 
 
 def shaped_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in the types of a schema that `shaped_schema` made of its own."""
+    """Return the batch in the types of a schema that `shaped_schema` made of its own."""
     arrays = [shaped(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def shaped(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The array in a type that `shaped_type` made of its own. Only leaves are copied, and ids not even then."""
+    """Return the array in a type that `shaped_type` made of its own. Only leaves are copied, and ids not even then."""
     if array.type == kind:
         return array
     if pa.types.is_map(kind) or pa.types.is_list(kind):
@@ -205,7 +205,7 @@ def _of_variable_size(ids: pa.Array) -> pa.Array:
 
 
 def flat(array: pa.Array) -> pa.Array:
-    """The array as one that begins where its buffers do."""
+    """Return the array as one that begins where its buffers do."""
     return array.take(pa.array(np.arange(len(array)))) if array.offset else array
 
 
@@ -219,7 +219,7 @@ def parents_of(lists: pa.ListArray) -> npt.NDArray[np.int64]:
 
 
 def with_children(kind: pa.DataType, array: pa.Array, children: list[Any]) -> pa.Array:
-    """A nested array with other children: which rows are null, and where lists begin, stays as it is."""
+    """Return a nested array with other children: which rows are null, and where lists begin, stays as it is."""
     buffers = array.buffers()[: 1 if pa.types.is_struct(kind) else 2]
     return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, array.offset, children)
 
@@ -236,7 +236,7 @@ def lists_like(lists: pa.ListArray, counts: npt.NDArray[np.int64], values: pa.Ar
 
 
 def last_of_each_key(lists: pa.ListArray) -> pa.ListArray:
-    """The lists without what a later entry of the same key replaces: DuckDB refuses a map whose key comes twice.
+    """Return the lists without what a later entry of the same key replaces: DuckDB refuses a map whose key comes twice.
 
     The key is the first member of an entry.
     """
@@ -260,7 +260,7 @@ DistinctNumbers = np.ndarray[Any, np.dtype[Any]]
 
 
 def list_codes(lists: pa.ListArray) -> tuple[DistinctNumbers, pa.ListArray]:
-    """The number of each list among the distinct ones, -1 for null, and these. Items are integers of one width, and never null."""
+    """Return the number of each list among the distinct ones, -1 for null, and these. Items are integers of one width, and never null."""
     offsets = lists.offsets.to_numpy()
     first, last = int(offsets[0]), int(offsets[-1])
     width = lists.type.value_type.bit_width // 8
@@ -276,7 +276,7 @@ def list_codes(lists: pa.ListArray) -> tuple[DistinctNumbers, pa.ListArray]:
 
 
 def _lists_of(blobs: pa.BinaryArray, kind: pa.DataType) -> pa.ListArray:
-    """The lists whose items' bytes these are."""
+    """Return the lists whose items' bytes these are."""
     width = kind.value_type.bit_width // 8
     offsets = np.frombuffer(blobs.buffers()[1], np.int32, len(blobs) + 1, blobs.offset * 4) // width
     items = blobs.buffers()[2] or pa.py_buffer(b"")
@@ -293,13 +293,13 @@ Values = list[Any]
 
 
 def row_values(batch: pa.RecordBatch, fields: Iterable[pa.Field] | None = None) -> Iterator[Values]:
-    """The rows as lists of values that JSON knows; `fields` are those of the batch, if its own do not say what its columns are."""
+    """Yield the rows as lists of values that JSON knows; `fields` are those of the batch, if its own do not say what its columns are."""
     columns = [json_values(column, field) for column, field in zip(batch.columns, fields or batch.schema, strict=True)]
     return map(list, zip(*columns, strict=True))
 
 
 def json_values(array: pa.Array, field: pa.Field) -> Values:
-    """The values of an array as JSON knows them; `field` says of bytes whether they are ids."""
+    """Return the values of an array as JSON knows them; `field` says of bytes whether they are ids."""
     return _values(array, field.metadata is not None and _MARK.items() <= field.metadata.items())
 
 
@@ -347,7 +347,7 @@ def _with_nulls(array: pa.Array, values: Values) -> Values:
 
 
 def time_texts(array: pa.Array) -> Values:
-    """`2026-11-20T12:25:33.440Z`, as `amounts.time_text` writes it; microseconds where a time has any, no Z where no zone is meant."""
+    """Return times as `2026-11-20T12:25:33.440Z`, like `amounts.time_text`: with microseconds if a time has any, without Z if no zone."""
     micros = array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64()).fill_null(0).to_numpy()
     zone = "" if array.type.tz is None else "Z"
     texts = np.datetime_as_string(micros.view("datetime64[us]"), unit="us").tolist()

@@ -60,29 +60,29 @@ _CONSUMER: Final = "consumer"
 
 @cache
 def typed_schema(table: str) -> pa.Schema:
-    """The columns and types of a table's typed form."""
+    """Return the columns and types of a table's typed form."""
     return shaped_schema(stored_schema(table), plain_type)
 
 
 @cache
 def stored_schema(table: str) -> pa.Schema:
-    """The same as `typed_batch` gives it: columns of text that repeat are dictionaries."""
+    """Return the schema of what `typed_batch` returns: columns of text that repeat are dictionaries."""
     return pa.schema([field for part in parts_of(table) for field in part.fields()])
 
 
 def schema_of(table: str, form: str) -> pa.Schema:
-    """The schema of the batches that a reader gives in a form, "raw" or "typed"."""
+    """Return the schema of the batches that a reader gives in a form, "raw" or "typed"."""
     return stored_schema(table) if form == "typed" else tables()[table]
 
 
 @cache
 def spark_schema(table: str) -> pa.Schema:
-    """The same as Spark takes it: ids are 16 bytes, times have microseconds."""
+    """Return the schema of a table's typed form as Spark takes it: ids are 16 bytes, times have microseconds."""
     return shaped_schema(typed_schema(table), spark_type)
 
 
 def typed_batch(table: str, batch: pa.RecordBatch, wanted: Collection[str] | None = None) -> pa.RecordBatch:
-    """A raw batch of a table in its typed form, row by row; `wanted` names the columns that are looked for, others may be missing.
+    """Return a raw batch of a table in its typed form, row by row; `wanted` names the columns that are looked for, others may be missing.
 
     Shape: `batch` has all columns of the raw table, in order; the answer has the types of `stored_schema`.
     """
@@ -100,7 +100,7 @@ def typed_batch(table: str, batch: pa.RecordBatch, wanted: Collection[str] | Non
 
 @cache
 def raw_columns(table: str, wanted: frozenset[str]) -> frozenset[str]:
-    """The raw columns that some columns of a table's typed form are made of."""
+    """Return the raw columns that some columns of a table's typed form are made of."""
     raw = common_schema(table) if table in COMMON_TABLES else tables()[table]
     found = {field.name for part, field in zip(parts_of(table), raw, strict=True) if any(made.name in wanted for made in part.fields())}
     return frozenset(found | {PROTOCOL_TYPE}) if table in BLOBS else frozenset(found)
@@ -122,12 +122,12 @@ def typed_table(table: str, batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A typed batch without dictionaries: the types of `typed_schema`."""
+    """Return a typed batch without dictionaries: the types of `typed_schema`."""
     return shaped_batch(batch, shaped_schema(batch.schema, plain_type))
 
 
 def sql_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A typed batch as DuckDB takes it: without dictionaries in lists, which stop it where 2 048 rows in a row are empty (2.0)."""
+    """Return a typed batch as DuckDB takes it: without dictionaries in lists, which stop it where 2 048 rows in a row are empty (2.0)."""
     for at, field in enumerate(batch.schema):
         if pa.types.is_list(field.type) and pa.types.is_dictionary(field.type.value_type):
             made = shaped_field(field, plain_type)
@@ -136,7 +136,7 @@ def sql_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def spark_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A typed batch as Spark takes it."""
+    """Return a typed batch as Spark takes it."""
     return shaped_batch(batch, _for_spark(batch.schema))
 
 
@@ -147,7 +147,7 @@ def _for_spark(schema: pa.Schema) -> pa.Schema:
 
 @cache
 def parts_of(table: str) -> list[Part]:
-    """A part for each raw column, in order."""
+    """Return a part for each raw column, in order."""
     if table in COMMON_TABLES:
         return [_own_part(field) for field in common_schema(table)]
     log = log_of_table(table)
@@ -170,12 +170,12 @@ def _parts_of_record(table: RecordTable) -> Iterator[Part]:
 
 
 def is_time(field: FieldSchema) -> bool:
-    """Whether a field is a moment. All of Kafka's are milliseconds and say so by their names; durations are called otherwise."""
+    """Return whether a field is a moment. All of Kafka's are milliseconds and say so by their names; durations are called otherwise."""
     return field.type == "int64" and not field.is_array and "timestamp" in field.attribute
 
 
 def _part(table: str, path: str, field: FieldSchema, raw: pa.Field, message: MessageSchema) -> Part:
-    """The part for a field; `path` leads to it from the table, `raw` is its column."""
+    """Return the part for a field; `path` leads to it from the table, `raw` is its column."""
     name = raw.name
     if field.is_array:
         element = _element(table, path, field, pa.field(name, raw.type.value_type), message)
@@ -275,7 +275,7 @@ class Code:
 
     @property
     def has_unsaid(self) -> bool:
-        """Whether some code stands for no statement, so that it has no word."""
+        """Return whether some code stands for no statement, so that it has no word."""
         return self._unsaid is not None
 
     def fields(self) -> list[pa.Field]:

@@ -60,7 +60,7 @@ class Buffer:
         return view
 
     def take(self, kind: str, positions: Ints) -> Array:
-        """The values of a fixed-width primitive at these positions, in the machine's byte order; uuids as 16 bytes each."""
+        """Return the values of a fixed-width primitive at these positions, in the machine's byte order; uuids as 16 bytes each."""
         if kind == "bool":
             return np.asarray(self.bytes[positions] != 0)
         code = DTYPES[kind]
@@ -71,11 +71,11 @@ class Buffer:
         return swapped
 
     def words(self, positions: Ints) -> Ints:
-        """The eight bytes from these positions on as one number each, the first byte its lowest."""
+        """Return the eight bytes from these positions on as one number each, the first byte its lowest."""
         return self._little_endian(_WORD)[positions]
 
     def pairs(self, positions: Ints) -> Array:
-        """The same of two bytes."""
+        """Return the two bytes from these positions on as one number each, the first byte its lowest."""
         return self._little_endian(_PAIR)[positions]
 
     def _little_endian(self, code: str) -> Array:
@@ -85,7 +85,7 @@ class Buffer:
         return view
 
     def blocks(self, kind: str, starts: Ints, count: int) -> Array:
-        """`count` neighbouring values of a fixed-width primitive at each place, a row for each place."""
+        """Return `count` neighbouring values of a fixed-width primitive at each place, a row for each place."""
         width = WIDTHS[kind] * count
         view = np.ndarray((len(self.data) - width + 1,), f"V{width}", self.data, strides=(1,))
         code = DTYPES[kind]
@@ -95,7 +95,7 @@ class Buffer:
         return found if WIDTHS[kind] in (1, 16) else found.byteswap(inplace=True)
 
     def ranges(self, starts: Ints, sizes: Ints) -> Array:
-        """The bytes of all ranges, one after another."""
+        """Return the bytes of all ranges, one after another."""
         return self.bytes[range_positions(starts, sizes, 1)]
 
     def uvarints(self, positions: Ints, size_max: int = VARINT_SIZE_MAX) -> tuple[Ints, Ints, Mask | None]:
@@ -131,7 +131,7 @@ def zigzag(values: Ints) -> Ints:
 
 
 def range_positions(starts: Ints, counts: Ints, width: int) -> Ints:
-    """The positions of all elements of all ranges: `counts[i]` elements of `width` bytes from `starts[i]` on."""
+    """Return the positions of all elements of all ranges: `counts[i]` elements of `width` bytes from `starts[i]` on."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     firsts = starts - width * (ends - counts)
@@ -229,6 +229,6 @@ class Headers:
         return np.asarray(self.attributes & LOG_APPEND_TIME != 0)
 
     def bytes_of(self, number: int, most: int) -> bytes:
-        """The first bytes of a batch, at most so many."""
+        """Return the first bytes of a batch, at most so many."""
         at = int(self.at[number])
         return self.buffer.data[at : at + min(int(self.length[number]) + LEAD_SIZE, most)]

@@ -70,25 +70,25 @@ class Chunk:
         return int(self.metadata[7][1])
 
     def entry(self, at: int) -> Struct:
-        """The footer's entry of the chunk at this place in a file."""
+        """Return the footer's entry of the chunk at this place in a file."""
         places: Struct = {9: (I64, at + self.data_at)}
         if self.data_at:
             places[11] = I64, at
         return {2: (I64, 0), 3: (STRUCT, {**self.metadata, **places})}
 
     def renamed(self, path: str) -> Chunk:
-        """The same chunk as that of another column."""
+        """Return the chunk as that of another column."""
         return Chunk({**self.metadata, 3: _path(path)}, self.pages, self.data_at)
 
 
 def read_footer(data: memoryview) -> Struct:
-    """The metadata of a whole Parquet file."""
+    """Return the metadata of a whole Parquet file."""
     size = int.from_bytes(data[-_TAIL : -len(MAGIC)], "little")
     return read_struct(bytes(data[-_TAIL - size : -_TAIL]))[0]
 
 
 def chunks_of(data: memoryview) -> list[Chunk]:
-    """The column chunks of a whole Parquet file, which has one row group."""
+    """Return the column chunks of a whole Parquet file, which has one row group."""
     (group,) = read_footer(data)[4][1].values
     found = []
     for entry in group[1][1].values:
@@ -118,7 +118,7 @@ class Column:
 
 
 def is_known(kind: pa.DataType) -> bool:
-    """Whether a column is one of Parquet too, of values that we know how to write, or of lists of such."""
+    """Return whether a column is one of Parquet too, of values that we know how to write, or of lists of such."""
     return (kind.value_type if pa.types.is_list(kind) else kind) in _PHYSICAL
 
 
@@ -132,18 +132,18 @@ class Levels:
 
 
 def like_levels(column: Column, rows: int, level: int = 1) -> Levels:
-    """All rows are alike: null (0) or a value (1); of a list null (0) or without elements (1)."""
+    """Return the levels of rows that are all alike: null (0) or a value (1); of a list null (0) or without elements (1)."""
     data = _sized(_run_of(level, rows))
     return Levels(_sized(_run_of(0, rows)) + data if column.is_list else data, rows, 0 if level else rows)
 
 
 def row_levels(is_valid: Array) -> Levels:
-    """Values that may be null."""
+    """Return the levels of values that may be null."""
     return Levels(_sized(_packed_bits(is_valid)), len(is_valid), int(len(is_valid) - np.count_nonzero(is_valid)))
 
 
 def list_levels(offsets: Array, is_valid: Array | None) -> Levels:
-    """Lists, which may be null, of values that are not."""
+    """Return the levels of lists, which may be null, of values that are not."""
     counts = np.diff(offsets)
     entries = np.maximum(counts, 1)
     ends = np.cumsum(entries)
@@ -173,7 +173,7 @@ class Indices:
 
 
 def indices_of(levels: Levels, numbers: Array) -> Indices:
-    """The page of these places, which have one byte or two each."""
+    """Return the page of these places, which have one byte or two each."""
     bits = 8 * numbers.dtype.itemsize
     data = levels.data + bytes((bits,)) + _literals(numbers.tobytes(), len(numbers), bits)
     page = _page(_DATA_PAGE, _CODEC.compress(data, asbytes=True), len(data), _own_header(levels, _RLE_DICTIONARY))
@@ -181,14 +181,14 @@ def indices_of(levels: Levels, numbers: Array) -> Indices:
 
 
 def indexed_chunk(column: Column, indices: Indices, dictionary: Dictionary) -> Chunk:
-    """A column of which each value is in a dictionary."""
+    """Return a column of which each value is in a dictionary."""
     plain = _plain(column, dictionary)
     first = _page(_DICTIONARY_PAGE, _CODEC.compress(plain, asbytes=True), len(plain), {1: len(dictionary), 2: _PLAIN})
     return _with_dictionary(column, first, indices, dictionary, _ZSTD)
 
 
 def constant_chunk(column: Column, value: Dictionary, rows: int) -> Chunk:
-    """A column that has one value in all rows."""
+    """Return a column that has one value in all rows."""
     levels = like_levels(column, rows)
     plain = _plain(column, value)
     data = levels.data + b"\1" + _run_of(0, rows)  # the indices have one bit
@@ -198,7 +198,7 @@ def constant_chunk(column: Column, value: Dictionary, rows: int) -> Chunk:
 
 
 def empty_chunk(column: Column, rows: int, *, is_null: bool) -> Chunk:
-    """A column without values: all rows are null, or lists without elements."""
+    """Return a column without values: all rows are null, or lists without elements."""
     levels = like_levels(column, rows, 0 if is_null else 1)
     page = _page(_DATA_PAGE, levels.data, len(levels.data), _own_header(levels, _PLAIN))
     metadata = _metadata(column, levels, [(_DATA_PAGE, _PLAIN)], _UNCOMPRESSED, page.plain_size, len(page.data))
@@ -342,7 +342,7 @@ class Items(NamedTuple):
 
 
 def read_struct(data: bytes, at: int = 0) -> tuple[Struct, int]:
-    """The struct that starts at a place, and where it ends. Errors: IndexError or ValueError for what is none."""
+    """Return the struct that starts at a place, and where it ends. Errors: IndexError or ValueError for what is none."""
     found: Struct = {}
     number = 0
     while head := data[at]:
@@ -360,7 +360,7 @@ def read_struct(data: bytes, at: int = 0) -> tuple[Struct, int]:
 
 
 def encode_struct(kind: int, value: Any) -> bytes:
-    """The encoding of a value."""
+    """Return the encoding of a value."""
     made = bytearray()
     _write(made, kind, value)
     return bytes(made)
@@ -397,7 +397,7 @@ def _read_list(data: bytes, at: int) -> tuple[Items, int]:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, seven bits a byte, the lowest first; and the place behind it."""
+    """Return the number at a place, seven bits a byte, the lowest first; and the place behind it."""
     number = data[at]
     if number < 0x80:
         return number, at + 1

@@ -138,7 +138,7 @@ def _refuse_foreign(options: ExportOptions) -> None:
 
 
 def _plan_at_work(options: ExportOptions, workers: Workers, work: str, *, had_folder: bool) -> list[Split]:
-    """The splits of an export into an empty folder: the workers get each as soon as it is known."""
+    """Return the splits of an export into an empty folder: the workers get each as soon as it is known."""
     splits: list[Split] = []
     try:
         for split in export_splits(options):
@@ -364,7 +364,7 @@ def _export_part(number: int, split: Split, options: ExportOptions, store: Store
 
 @cache
 def _opened(place: str) -> Store:
-    """A store that a worker opens once: its connections are worth keeping."""
+    """Return a store that a worker opens once: its connections are worth keeping."""
     return open_store(place)
 
 

@@ -110,7 +110,7 @@ class ParquetTable:
                     self._file.close()
 
     def _written(self, table: pa.Table) -> list[Chunk]:
-        """The chunks of columns as pyarrow writes them."""
+        """Return the chunks of columns as pyarrow writes them."""
         return chunks_of(memoryview(_file_of(table, self._layout.settings)))
 
     def _put(self, data: bytes | memoryview) -> None:
@@ -122,7 +122,7 @@ class ParquetTable:
 
 
 def _file_of(table: pa.Table | pa.Schema, settings: dict[str, Any], metadata: dict[str, str] | None = None) -> pa.Buffer:
-    """A whole file in memory, of a table in one row group or of a schema."""
+    """Return a whole file in memory, of a table in one row group or of a schema."""
     sink = pa.BufferOutputStream()
     schema = table if isinstance(table, pa.Schema) else table.schema
     with ParquetWriter(sink, schema, store_schema=False, **settings) as writer:
@@ -143,7 +143,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(64)
 def _layout(schema_bytes: bytes) -> _Layout:
-    """The layout for a schema, which is given as bytes: two that differ in metadata only would be one key."""
+    """Return the layout for a schema, which is given as bytes: two that differ in metadata only would be one key."""
     schema = file_schema(pa.ipc.read_schema(pa.py_buffer(schema_bytes)))
     # Readers see the schema of the table, not the one with dictionaries.
     plain = shaped_schema(schema, plain_type)
@@ -212,7 +212,7 @@ Written = Callable[[pa.Table], Sequence[Chunk]]
 
 
 def row_group(table: pa.Table, columns: Mapping[str, Sequence[Column]], written: Written) -> list[Chunk]:
-    """The chunks of a row group, in order. `columns` has Parquet's columns of each of ours; `written` lets pyarrow write a table."""
+    """Return the chunks of a row group, in order. `columns` has Parquet's columns of each of ours; `written` lets pyarrow write a table."""
     return _RowGroup(table.num_rows, columns).chunks(table, written)
 
 
@@ -276,7 +276,7 @@ class _RowGroup:
         return table
 
     def _constant(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column whose rows are all alike, where that is cheap to see."""
+        """Write a column whose rows are all alike, where that is cheap to see. Return whether it was written."""
         column = columns[0]
         if len(columns) > 1 or not is_known(column.type):
             return False
@@ -290,7 +290,7 @@ class _RowGroup:
         return value is not None and self._put(constant_chunk(column, value, self.rows))
 
     def _numbers(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of numbers that lie together, or of lists of such: the ids of nodes and partitions, counts."""
+        """Write a column of small numbers, or of lists of such, as ids of nodes and partitions or counts. Return whether it was written."""
         if len(columns) > 1 or name in RISING or not pa.types.is_integer(_type_of_values(values)):
             return False
         found = _values_of(values, numbers_of)
@@ -300,7 +300,7 @@ class _RowGroup:
         return self._put(indexed_chunk(columns[0], indices_of(found.levels(columns[0], self.rows), indexed[0]), indexed[1]))
 
     def _texts(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of texts that come with a dictionary, or of lists of such."""
+        """Write a column of texts that come with a dictionary, or of lists of such. Return whether it was written."""
         if len(columns) > 1 or not pa.types.is_dictionary(_type_of_values(values)):
             return False
         dictionary, found = _with_one_dictionary(values)
@@ -315,7 +315,7 @@ class _RowGroup:
         return self._put(indexed_chunk(columns[0], indices, dictionary))
 
     def _ids(self, name: str, columns: Sequence[Column], values: pa.ChunkedArray) -> bool:
-        """A column of ids, or of lists of such, whose texts have been written with a dictionary: they have the same indices."""
+        """Write a column of ids, or of lists of such, with the indices of their texts' dictionary. Return whether it was written."""
         text = self.texts.get(f"{name}_text")
         if text is None or _type_of_values(values) != UUID:
             return False
@@ -331,7 +331,7 @@ class _RowGroup:
 
 
 def _only_value(chunks: Sequence[pa.Array]) -> Array | pa.Array | None:
-    """The value that all rows have; None if they differ, or if it would cost too much to see."""
+    """Return the value that all rows have; None if they differ, or if it would cost too much to see."""
     kind = chunks[0].type
     if pa.types.is_dictionary(kind):
         found = [_only(numbers_of(chunk.indices)) for chunk in chunks]
@@ -347,7 +347,7 @@ def _only_value(chunks: Sequence[pa.Array]) -> Array | pa.Array | None:
 
 
 def _only(cells: Array) -> Array | None:
-    """The first of some values that are all equal."""
+    """Return the first of some values that are all equal."""
     first = cells[:1]
     return first if (cells[-1:] == first).all() and (cells == first).all() else None
 
@@ -402,7 +402,7 @@ def _small_numbers(numbers: Array) -> tuple[Array, Array] | None:
 
 
 def _with_one_dictionary(values: pa.ChunkedArray) -> tuple[pa.Array, _Values | None]:
-    """The dictionary of all chunks, and the values as places in it."""
+    """Return the dictionary of all chunks, and the values as places in it."""
     kind = _type_of_values(values)
     if not pa.types.is_list(values.type):
         unified = values.unify_dictionaries()
@@ -420,7 +420,7 @@ def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def _as_in_files(table: pa.Table) -> pa.Table:
-    """The table for pyarrow: with one dictionary for all chunks, or it writes value by value; lists of ids as in `file_batch`.
+    """Return the table for pyarrow: with one dictionary for all chunks, or it writes value by value; lists of ids as in `file_batch`.
 
     Texts that may be null are written value by value: where all of a dictionary but one is used, and null, pyarrow takes the bounds of all
     of it, and says that they are exact (26.0). DuckDB 2 answers by them.

@@ -70,7 +70,7 @@ class ExportOptions:
 
 
 def part_path(folder: str, table: str, number: int, form: str) -> str:
-    """The file of one part of a table below a folder."""
+    """Return the file of one part of a table below a folder."""
     return os.path.join(folder, f"{table}.{form}", f"part-{number:05d}.{form}")
 
 
@@ -93,7 +93,7 @@ class ExportReport:
 
     @classmethod
     def unchanged(cls, entries: Sequence[Mapping[str, Any]]) -> ExportReport:
-        """The report of an export that found all of its splits done."""
+        """Return the report of an export that found all of its splits done."""
         report = cls(split_count=len(entries), reused_count=len(entries), is_unchanged=True)
         for entry in entries:
             report.add(entry)
@@ -163,7 +163,7 @@ def _lost_inputs(old: dict[str, Any], options: ExportOptions) -> str:
 
 
 def _paths(entries: Iterable[dict[str, Any]]) -> set[str]:
-    """The paths of the files that an export has read, from the keys of its splits."""
+    """Return the paths of the files that an export has read, from the keys of its splits."""
     return {str(piece[0]) for entry in entries for piece in json.loads(entry["split"])}
 
 
@@ -190,7 +190,7 @@ Entry = dict[str, Any]
 
 
 def split_key(split: Split) -> str:
-    """The identity of a split: ranges of files, each with its path, inode, time, size and neighbours."""
+    """Return the identity of a split: ranges of files, each with its path, inode, time, size and neighbours."""
     return json.dumps([_key(piece) for piece in split.pieces])
 
 
@@ -237,7 +237,7 @@ class Journal:
 
 
 def _json_lines(path: str) -> Iterator[Any]:
-    """The lines of a journal up to the first incomplete one."""
+    """Yield the lines of a journal up to the first incomplete one."""
     try:
         with open(path, encoding="utf-8") as file:
             for line in file:
@@ -250,7 +250,7 @@ def _json_lines(path: str) -> Iterator[Any]:
 
 
 def read_manifest(out: str) -> dict[str, Any]:
-    """The manifest of a finished export, empty without one."""
+    """Return the manifest of a finished export, empty without one."""
     try:
         with open(os.path.join(out, MANIFEST), encoding="utf-8") as file:
             found = json.load(file)
@@ -275,12 +275,12 @@ FAULTS = "faults"
 
 
 def has_parts(folder: str, entry: Entry, form: str) -> bool:
-    """Whether all parts of a split are in the folder of work."""
+    """Return whether all parts of a split are in the folder of work."""
     return all(os.path.exists(part_path(folder, table, entry["part"], form)) for table in _tables(entry))
 
 
 def are_published(old: dict[str, Any], options: ExportOptions) -> bool:
-    """Whether all that a finished export wrote is still there."""
+    """Return whether all that a finished export wrote is still there."""
     return all(os.path.exists(_published_part(table, entry, options)) for entry in old["splits"] for table in _tables(entry))
 
 
@@ -331,12 +331,12 @@ def publish(
 
 
 def _tables(entry: Entry) -> list[str]:
-    """The tables that a split has rows in."""
+    """Return the tables that a split has rows in."""
     return [table for table, count in entry["rows"].items() if count]
 
 
 def _published_part(table: str, entry: Entry, options: ExportOptions) -> str:
-    """The path of a part of a finished export; a table of one part is a file, not a folder."""
+    """Return the path of a part of a finished export; a table of one part is a file, not a folder."""
     whole = os.path.join(options.out, f"{table}.{options.form}")
     return whole if os.path.isfile(whole) else part_path(options.out, table, entry["part"], options.form)
 
@@ -363,7 +363,7 @@ def _move_away(path: str, target: str) -> None:
 
 
 def require_folder(path: str) -> bool:
-    """Whether there is a directory of that name already. Errors: NotADirectoryError for anything else that has the name."""
+    """Return whether there is a directory of that name already. Errors: NotADirectoryError for anything else that has the name."""
     if not os.path.lexists(path):
         return False
     if not os.path.isdir(path):

@@ -71,7 +71,7 @@ class Workers:
             self._processes = [process for process in active_children() if process not in others]
 
     def _start_method(self) -> str:
-        """A fork is quick and shares what is loaded; processes that are spawned take 0.7 s of CPU time to load it anew.
+        """Return how processes start. A fork is quick and shares loaded modules; a spawned process takes 0.7 s of CPU time to load them.
 
         A fork is safe unless pyarrow has been used before: its threads, and those of a store's client, would be missing.
         """
@@ -91,7 +91,7 @@ class Workers:
             self._futures[self._pool.submit(work, *task)] = len(self._futures)
 
     def results(self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """The results of `work(*task)` with the number of the task, as they come; without processes the tasks run here, in order.
+        """Yield the results of `work(*task)` with the number of the task, as they come; without processes the tasks run here, in order.
 
         If tasks were submitted already, they are these.
         """
@@ -115,7 +115,7 @@ class Workers:
 
 
 def _has_threads() -> bool:
-    """Whether this process has threads that a fork would lack; assumed if the system does not tell."""
+    """Return whether this process has threads that a fork would lack; assumed if the system does not tell."""
     try:
         for thread in os.listdir("/proc/self/task"):
             if int(thread) != os.getpid():
@@ -137,13 +137,13 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _begin(prepare: Callable[[], object]) -> None:
-    """The start of each process."""
+    """Start a process: watch its parent, and prepare its work."""
     Thread(target=_end_with_parent, daemon=True).start()
     prepare()
 
 
 def _end_with_parent() -> None:
-    """Without this, a process whose parent was killed would wait for ever and keep the parent's standard output open."""
+    """End this process when its parent ends: it would wait for ever, and keep a killed parent's standard output open."""
     from multiprocessing import parent_process
 
     parent = parent_process()
@@ -153,11 +153,11 @@ def _end_with_parent() -> None:
 
 
 def _ready() -> None:
-    """A task that does nothing: it makes the pool start a process."""
+    """Do nothing. As a task it makes the pool start a process."""
 
 
 def is_large(paths: Sequence[str]) -> bool:
-    """Whether the files below some paths are large enough together to start processes before anything is planned.
+    """Return whether the files below some paths are large enough together to start processes before anything is planned.
 
     So is what lies in a store: once its client is there, with its threads, processes would have to load everything anew.
     """

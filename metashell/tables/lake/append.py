@@ -49,14 +49,17 @@ if TYPE_CHECKING:
     from metashell.tables.read_options import Form, OnError
 
 Mode = Literal["append", "overwrite", "error"]
-"""What becomes of a lake that is there: it is added to, its rows go when the new ones are there, or it is refused."""
+"""The treatment of a lake that exists: add to it, remove its rows once the new ones are written, or refuse it."""
 Progress = Callable[[int, int], None]
 FILES: Final = Commits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendOptions:
-    """What goes into which lake. `tables` is None for those that it has; `target_size` None for the usual one, and little compaction."""
+    """The options of an append: the inputs, the lake, and how it is written.
+
+    `tables` is None for those that the lake has; `target_size` is None for the usual one, and little compaction.
+    """
 
     paths: tuple[str, ...]
     out: str
@@ -84,7 +87,7 @@ class AppendOptions:
 
 @dataclass(slots=True)
 class AppendReport:
-    """What an append did or, when it was only planned, would do: rows that it added by table, and the lake's state then.
+    """The result of an append, or of its plan: the rows that it added by table, and the lake's state after it.
 
     `removed` counts the rows by table that an overwrite removed, or would; `number` is that of the commit, 0 where there was none.
     """
@@ -99,10 +102,10 @@ class AppendReport:
 
 
 class Runner(Protocol):
-    """What runs the tasks of an append: processes of this machine, or those of a cluster. All that it takes and gives can be pickled."""
+    """A runner of the tasks of an append, in processes of this machine or of a cluster. All arguments and results can be pickled."""
 
     def balanced(self, tasks: list[Task]) -> list[Task]:
-        """The same work in tasks that fit who does it."""
+        """Return the same work in tasks that fit the runner."""
         ...
 
     def write(self, tasks: Sequence[Task], job: Job) -> Iterable[tuple[int, TaskResult]]:
@@ -144,7 +147,7 @@ def append_to_store(
     progress: Progress | None = None,
     planned: Callable[[int], None] | None = None,
 ) -> AppendReport:
-    """Add to a lake what it lacks, or write it anew. `purpose` is what others are told while it is locked.
+    """Add to a lake what it lacks, or write it anew. Others see `purpose` while it is locked.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped; UsageError for what cannot be opened, contradicts the lake or
     does not fit it, and where another writes to it; MetashellError of the store. The lake is then as it was.
@@ -155,7 +158,7 @@ def append_to_store(
 
 
 def plan_only(options: AppendOptions, table_format: str = PARQUET) -> AppendReport:
-    """What `append` would do. Nothing is written or locked. Errors: as of `append`."""
+    """Return the report of an append that is only planned. Nothing is written or locked. Errors: as of `append`."""
     store = open_store(options.out, sources=options.paths)
     refuse_unfit(store, options, table_format)
     state, is_interrupted = read_state_to_be(store, table_format)
@@ -287,7 +290,7 @@ def _merge(options: AppendOptions, store: Store, held: Held, state: LakeState, r
 
 
 def open_to_write(store: Store, held: Held, options: AppendOptions, commits: Commits) -> tuple[LakeFormat, LakeState, str]:
-    """The lake of a store whose lock is held, after what another left was completed or undone. The format of a new one is not written."""
+    """Return the lake of a store whose lock is held, with the work of others completed or undone. A new one's format is not written."""
     refuse_unfit(store, options, commits.table_format)
     recovered = commits.recover(store, held)
     state = read_state(store)
@@ -309,7 +312,7 @@ def open_to_write(store: Store, held: Held, options: AppendOptions, commits: Com
 
 @contextmanager
 def leaving_no_work(store: Store, state: LakeState, commit_id: str, runner: Runner) -> Iterator[None]:
-    """What is written for a commit in the block goes if it fails, and nothing else: another may have the lock now."""
+    """Remove the work of a commit if the block fails, and nothing else: another process may have the lock by then."""
     try:
         yield
     except BaseException:
@@ -322,7 +325,7 @@ def leaving_no_work(store: Store, state: LakeState, commit_id: str, runner: Runn
 
 
 def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides: bool = True) -> Job:
-    """What the tasks of an append get."""
+    """Return the job that the tasks of an append share."""
     from metashell.tables.lake.write_tasks import Job
 
     reading = ReadOptions(
@@ -332,7 +335,7 @@ def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides:
 
 
 def _written(store: Store, runner: Runner, plan: Plan, job: Job, progress: Progress | None) -> list[TaskResult]:
-    """The results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
+    """Return the results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
     results: dict[int, TaskResult] = {}
     count = 0
     for number, result in runner.write(plan.tasks, job):
@@ -390,7 +393,7 @@ def load_worker_modules() -> None:
 
 
 def spool_of(store: Store) -> AbstractContextManager[str]:
-    """A folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
+    """Return a folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
     if store.is_local:
         return nullcontext("")
 

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 def checked_target_size(given: int) -> int | None:
-    """The wanted size of files; None where none was given. Errors: UsageError for one that stores do not take."""
+    """Return the wanted size of files; None where none was given. Errors: UsageError for one that stores do not take."""
     if given > TARGET_SIZE_MAX:
         raise UsageError("--target-file-size: at most 1G, since a store copies files of 5 GB at most in one step", "--target-file-size")
     return given or None
 
 
 def added_lines(report: AppendReport) -> Iterator[str]:
-    """The rows that were added by table, and what was there already."""
+    """Yield the rows that were added by table, and what was there already."""
     if report.rows:
         yield from aligned([(table, f"{count:>12,}") for table, count in sorted(report.rows.items())])
     yield from outcome_lines(report)
 
 
 def outcome_lines(report: AppendReport) -> Iterator[str]:
-    """What became of the lake."""
+    """Yield the lines that report what an append changed in the lake."""
     plan = report.plan
     if report.number:
         there = f"; {plan.known_count:,} of {counted(plan.file_count, 'file')} had nothing new" if plan.known_count else ""

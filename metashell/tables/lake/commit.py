@@ -1,4 +1,4 @@
-"""How a commit gets into a lake, whole or not at all, whatever ends the process between two of its steps.
+"""The steps that put a commit into a lake, whole or not at all, whatever ends the process between two of them.
 
     1  parts lie below the commit's own folder of work, written and closed
     2  pending/NUMBER-ID.json: the commit, and where its files lie
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 
 
 class AfterCommitError(MetashellError):
-    """What failed behind a commit: its rows are in the lake."""
+    """A failure after a commit was made: its rows are in the lake."""
 
 
 class Commits:
-    """How commits get into a lake, by its tables: these are Parquet files. Tables that have a log of their own have other steps 4.
+    """The way commits get into a lake whose tables are Parquet files. A table format that has a log of its own replaces step 4.
 
     `can_rewrite` says whether single files can be made anew, `divides` whether tasks write a file for each cluster and day.
     """
@@ -103,14 +103,14 @@ class Commits:
         return "; ".join(dict.fromkeys(said))
 
     def prepared(self, store: Store, state: LakeState, commit: Commit, staged: Sequence[str]) -> dict[str, Any]:
-        """What has to be remembered if the rest is interrupted. Errors: MetashellError where the rest cannot be done."""
+        """Return what the pending file must hold to finish after an interruption. Errors: MetashellError where the rest cannot be done."""
         return {}
 
     def require_kept(self, store: Store, state: LakeState) -> None:
         """Errors: MetashellError where a table has lost rows that the ledger counts, by its own log."""
 
     def may_finish(self, store: Store, pending: Pending) -> bool:
-        """Whether a commit of which nothing else is known is completed, and not undone."""
+        """Return whether a commit of which nothing else is known is completed, and not undone."""
         return pending.is_complete(store)
 
     def place(self, store: Store, held: Held, pending: Pending) -> None:
@@ -118,7 +118,7 @@ class Commits:
         store.move_all([(source, file.name, file.size) for source, file in zip(pending.staged, pending.commit.added, strict=True)])
 
     def kept(self, commit: Commit) -> Commit:
-        """What the ledger says of a commit."""
+        """Return the commit as the ledger records it."""
         return commit
 
     def _recover(self, store: Store, held: Held, pending: Pending) -> str:
@@ -203,7 +203,7 @@ def commit_of(
     lake: LakeFormat,
     is_reset: bool = False,
 ) -> tuple[dict[str, int], Commit, list[str]]:
-    """The commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
+    """Return the commit of what tasks have written: the rows that it adds by table, itself, and where its files lie.
 
     With `is_reset` all that was there goes. `lake` is the format of a lake that begins, or begins anew, here.
     Errors: UsageError for columns of another type.
@@ -235,7 +235,7 @@ def commit_of(
 
 
 def merge_of(state: LakeState, place: str, target_size: int | None, run: Rewriting, commit_id: str) -> tuple[Commit, list[str]] | None:
-    """The commit that puts small files together, and where its files lie; None where there are too few."""
+    """Return the commit that puts small files together, and where its files lie; None where there are too few."""
     tasks = merges(state, target_size or TARGET_SIZE, 2 if target_size is not None else MANY)
     if not tasks:
         return None
@@ -245,7 +245,7 @@ def merge_of(state: LakeState, place: str, target_size: int | None, run: Rewriti
 
 
 def rewritten(place: str, commit_id: str, tasks: Sequence[Rewrite], run: Rewriting) -> list[tuple[Rewrite, Written | None]]:
-    """What came of tasks that rewrite files."""
+    """Run tasks that rewrite files; return each with its result."""
     return list(zip(tasks, run(tasks, place, f"{work_of(commit_id)}/whole"), strict=True)) if tasks else []
 
 
@@ -269,7 +269,7 @@ def _commit(
 
 
 def new_columns(store: Store, state: LakeState, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """The columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
+    """Return the columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
     new = {}
     for table, columns in sorted(found.items()):
         known = state.schemas.get(table, {})

@@ -1,4 +1,4 @@
-"""Which log an input file belongs to, whether it contradicts the lake or another input, what the lake lacks of it, and whether it changed.
+"""Checks of input files: the log of each, conflicts with the lake or another input, offsets that the lake lacks, and changes of a file.
 
 A log is compared by the batches that both sides have, and by the epochs of their offsets. Where a lake lacks all of a log, two inputs may
 still contradict each other: then `--replace` cannot help. A running node cuts and cleans its log, and a dump is copied again, so a piece
@@ -58,7 +58,7 @@ class BatchJudge:
             self._differs(batch)
 
     def _newer_before(self, batch: Anchor) -> int | None:
-        """The newest epoch that is known before a batch, if its own is older; else None."""
+        """Return the newest epoch that is known before a batch, if its own is older; else None."""
         newest = self._epochs.newest_before(batch.base)
         return newest if 0 <= batch.epoch < newest else None
 
@@ -91,13 +91,13 @@ class BatchJudge:
         )
 
     def _is_at_odds(self, batch: Anchor, known: LogState) -> bool:
-        """Whether a batch differs from what the lake itself has."""
+        """Return whether a batch differs from what the lake itself has."""
         judge = BatchJudge(self.file, known)
         judge.see(batch)
         return judge.fault is not None
 
     def _epoch_there(self, batch: Anchor) -> int | None:
-        """The epoch that is known of a batch's offsets and is not its own; None where there is no such."""
+        """Return the epoch that is known of a batch's offsets and is not its own; None where there is no such."""
         at = bisect_left(self._lasts, batch.base)
         anchor = self._anchors[self._lasts[at]] if at < len(self._lasts) else None
         known = [self._epochs.at(batch.base), self._epochs.at(batch.last)]
@@ -118,22 +118,22 @@ class InputConflicts:
         self._files.setdefault(key, []).append((path, found.offsets, found.directory))
 
     def at(self, key: LogKey, offset: int) -> str:
-        """A file that gave an offset, as messages name it; empty where none did."""
+        """Return a file that gave an offset, as messages name it; empty where none did."""
         return next((shown_path(path) for path, offsets, _ in self._files.get(key, ()) if offsets.has(offset, offset + 1)), "")
 
     def before(self, key: LogKey, offset: int) -> str:
-        """The file that gave the last offsets before one, as messages name it; empty where none did."""
+        """Return the file that gave the last offsets before one, as messages name it; empty where none did."""
         found = [(offsets.end, path) for path, offsets, _ in self._files.get(key, ()) if offsets and offsets.end <= offset]
         return shown_path(max(found)[1]) if found else ""
 
     def elsewhere(self, key: LogKey, directory: str) -> tuple[str, str]:
-        """A file that lies in a disk or topic of another id, and that id; empty where there is none."""
+        """Return a file that lies in a disk or topic of another id, and that id; empty where there is none."""
         found = self._files.get(key, ()) if directory else ()
         return next(((shown_path(path), other) for path, _, other in found if other not in ("", directory)), ("", ""))
 
 
 def batch_conflict(path: str, batch: Anchor, other: str, epoch: int | None, newer: int | None) -> UsageError:
-    """The error for a batch that is not the one that another file of the run has at its offset; `epoch` is the one that this has.
+    """Return the error for a batch that is not the one that another file of the run has at its offset; `epoch` is the one that this has.
 
     `newer` is a newer one that it has before that offset.
     """
@@ -154,7 +154,7 @@ def batch_conflict(path: str, batch: Anchor, other: str, epoch: int | None, newe
 
 
 def topic_conflict(path: str, topic_id: str, other: str, other_id: str) -> UsageError:
-    """The error for a log of another topic than another file of the run."""
+    """Return the error for a log of another topic than another file of the run."""
     return UsageError(
         f"{shown_path(path)}: topic id {topic_id}, and {other} has topic id {other_id}: the topic was created anew between them: {_ONE}",
         path,
@@ -162,7 +162,7 @@ def topic_conflict(path: str, topic_id: str, other: str, other_id: str) -> Usage
 
 
 def disk_conflict(path: str, directory: str, other: str, other_id: str) -> UsageError:
-    """The error for a log of another disk than another file of the run, where no batch shows that it is the same one."""
+    """Return the error for a log of another disk than another file of the run, where no batch shows that it is the same one."""
     return UsageError(
         f"{shown_path(path)}: directory.id {directory}, and {other} has directory.id {other_id}, and nothing shows that both have the same "
         f"log: {_ONE}, or both with --replace",
@@ -171,7 +171,7 @@ def disk_conflict(path: str, directory: str, other: str, other_id: str) -> Usage
 
 
 def packed_conflict(path: str, other: str) -> UsageError:
-    """The error for a compressed file of which another file of the run has a part."""
+    """Return the error for a compressed file of which another file of the run has a part."""
     return UsageError(f"{shown_path(path)}: {other} has a part of it, and a compressed file is read as a whole: unpack it, or {_ONE}", path)
 
 
@@ -181,7 +181,7 @@ _TOPIC_ID = re.compile(rb"^topic_id: *([\w-]{22})$", re.MULTILINE | re.ASCII)
 
 
 def names_of(path: str) -> tuple[str, str]:
-    """The name of a file's folder, and its own; a compressed file has the name of what it holds."""
+    """Return the name of a file's folder, and its own; a compressed file has the name of what it holds."""
     place = place_and_query(path)[0] if is_uri(path) else os.path.abspath(path)
     folder, _, name = place.rpartition("/")
     stem, _, suffix = name.rpartition(".")
@@ -189,12 +189,12 @@ def names_of(path: str) -> tuple[str, str]:
 
 
 def shown_path(path: str) -> str:
-    """A path or URI as the column `file` has it."""
+    """Return a path or URI as the column `file` has it."""
     return writable(shown_uri(path))
 
 
 def known_log(file: InputFile) -> LogKey | None:
-    """The log of a file whose meta.properties names cluster and node; None without them, or where its folder is not that of a log."""
+    """Return the log of a file whose meta.properties names cluster and node; None without them, or outside a log's folder."""
     node = file.node
     if node is None or not node.cluster_id or node.node_id is None:
         return None
@@ -208,7 +208,7 @@ def known_log(file: InputFile) -> LogKey | None:
 
 
 def log_of_file(file: InputFile, opened: Callable[[], OpenFile]) -> LogKey:
-    """The log of a file; one that is not known otherwise is known by its name and its first batch."""
+    """Return the log of a file; one that is not known otherwise is known by its name and its first batch."""
     found = known_log(file)
     if found is not None:
         return found
@@ -220,14 +220,14 @@ def log_of_file(file: InputFile, opened: Callable[[], OpenFile]) -> LogKey:
 
 
 def directory_of(file: InputFile) -> str:
-    """The id of the disk's directory that a metadata log lies in; empty where nothing says it."""
+    """Return the id of the disk's directory that a metadata log lies in; empty where nothing says it."""
     if file.log != METADATA or file.node is None or file.node.directory_id is None:
         return ""
     return uuid_text(file.node.directory_id)
 
 
 def topic_of(file: InputFile) -> str:
-    """The id of the topic whose partition a file is of, from the partition.metadata beside it; empty where nothing says it."""
+    """Return the id of the topic whose partition a file is of, from the partition.metadata beside it; empty where nothing says it."""
     try:
         with open_input(path_below(folder_of(file.path), PARTITION_METADATA), strict=True) as beside:
             found = _TOPIC_ID.search(beside.peek(_HEAD_OF_TEXT)[:_HEAD_OF_TEXT])
@@ -279,18 +279,18 @@ class LakeGaps:
 # ---- input that changes while it is read
 
 Batches = tuple[tuple[int, Anchor], ...]
-"""Where batches start in a file, and what tells each from others."""
+"""The positions at which batches start in a file, each with the anchor that identifies its batch."""
 
 
 def seal_of(file: InputFile, opened: OpenFile | None = None) -> str:
-    """What changes when a file does; empty where nothing says it. To be asked before the file is looked into."""
+    """Return a text that changes when the file does, empty where nothing shows it. Call it before the file is read."""
     if isinstance(found := getattr(opened, "version", None), str):
         return found
     return _version_now(file.path) or ""
 
 
 def changed_input_error(pieces: Iterable[Piece]) -> MetashellError | None:
-    """The error of the first file that is not what it was when it was planned. Ask after its rows were read."""
+    """Return the error of the first file that is not what it was when it was planned. Ask after its rows were read."""
     seen = set()
     for piece in pieces:
         key = piece.path, piece.seal
@@ -320,7 +320,7 @@ def _is_changed(piece: Piece) -> bool:
 
 
 def _version_now(path: str) -> str | None:
-    """None where there is no such file any more."""
+    """Return a text that changes with the file; None if the file is gone."""
     if is_uri(path):
         from metashell.tables.remote_files import version_now
 

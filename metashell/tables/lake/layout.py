@@ -26,14 +26,14 @@ CHECKPOINT_EVERY: Final = 25
 """Commits that are read one by one when a lake is opened, at most."""
 _MANIFEST = "_manifest.json"
 _OTHER_FORMAT: Final = re.compile(r"(^|/)(_delta_log/|\.hoodie/|metadata/([^/]*\.metadata\.json|version-hint\.text)$)")
-"""What Delta Lake, Hudi and Iceberg keep beside a table, also beside one that has no rows yet."""
+"""The paths that Delta Lake, Hudi and Iceberg keep beside a table, also beside one that has no rows yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeFormat:
-    """What the first export into a lake fixed, or the last one that wrote all of it anew.
+    """The choices that hold for a whole lake, fixed by its first export or by the last one that wrote all of it anew.
 
-    `tables` is None for the usual ones; `id` is the lake's own. `table_format` says what its rows lie in.
+    `tables` is None for the usual ones; `id` is the lake's own. `table_format` names the format that holds its rows.
     """
 
     id: str
@@ -56,13 +56,13 @@ class LakeFormat:
 
 
 def read_format(store: Store) -> LakeFormat | None:
-    """The format of the lake in a store, None where there is none. Errors: MetashellError for one that we do not know."""
+    """Return the format of the lake in a store, None where there is none. Errors: MetashellError for one that we do not know."""
     found = read_json(store, FORMAT)
     return None if found is None else format_of(store, found)
 
 
 def format_of(store: Store, found: dict[str, Any]) -> LakeFormat:
-    """A format by what was written of it. Errors: MetashellError for one that we do not know."""
+    """Return a format by what was written of it. Errors: MetashellError for one that we do not know."""
     if found.get("format") != FORMAT_NUMBER:
         about = store.shown_name(FORMAT)
         if "format" not in found:
@@ -133,7 +133,7 @@ def refuse_other_output(store: Store) -> None:
 
 
 def read_state(store: Store) -> LakeState:
-    """The state of a lake. Errors: MetashellError where a commit is missing or damaged."""
+    """Return the state of a lake. Errors: MetashellError where a commit is missing or damaged."""
     numbers, checkpoints = numbers_of(file.name for file in store.files(COMMITS))
     whole = max(checkpoints, default=0)
     state = LakeState()
@@ -168,7 +168,7 @@ class Pending(NamedTuple):
         return pending_name(self.commit.number, self.commit.id)
 
     def is_complete(self, store: Store) -> bool:
-        """Whether each file is there with its size, under one name or the other. Names are asked for: lists may be late."""
+        """Return whether each file is there with its size, under one name or the other. Names are asked for: lists may be late."""
         pairs = list(zip(self.staged, self.commit.added, strict=True))
         there = store.sizes([file.name for _, file in pairs])
         rest = [(source, file) for source, file in pairs if there.get(file.name) != file.size]
@@ -197,7 +197,7 @@ def read_pendings(store: Store, names: Sequence[str]) -> list[Pending]:
 
 
 def read_state_to_be(store: Store, table_format: str) -> tuple[LakeState, bool]:
-    """The state, with the commit that the next export to tables of this format completes; and whether there is one."""
+    """Return the state, with the commit that the next export to tables of this format completes; and whether there is one."""
     pendings = read_pendings(store, [file.name for file in store.files(PENDINGS)])
     state = read_state(store)
     for pending in pendings:
@@ -252,26 +252,26 @@ def json_bytes(value: Any) -> bytes:
 # ---- names of files and folders
 
 OWN: Final = "_metashell"
-"""What no reader of tables looks into: the ledger, and what is being written."""
+"""The folder of the ledger and of files that are being written. Readers of tables skip it."""
 FORMAT: Final = f"{OWN}/format.json"
 COMMITS: Final = f"{OWN}/commits"
 PENDINGS: Final = f"{OWN}/pending"
 WORK: Final = f"{OWN}/work"
 SPOOL: Final = "metashell-lake-"
-"""How the names of folders for temporary files begin."""
+"""The beginning of the names of folders for temporary files."""
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 FILES_MAX: Final = 100_000
 """Of one commit: each has a line in the ledger, and is moved."""
 _SIZE_MAX: Final = 200
 _QUOTED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
-"""What Hive quotes in the name of a partition. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
+"""The characters that Hive quotes in a partition's name. Everything else stands as it is: Spark would read quoted UTF-8 byte by byte."""
 _CODE = re.compile("%([0-9A-F]{2})")
 _COMMIT: Final = re.compile(rf"{COMMITS}/(\d{{8,}})(\.checkpoint)?\.json", re.ASCII)
 _PENDING: Final = re.compile(rf"{PENDINGS}/\d{{8,}}-[^/]+\.json", re.ASCII)
 
 
 def quoted(value: str) -> str:
-    """A value as part of a folder's name. Errors: UsageError where no file system takes it."""
+    """Return a value as part of a folder's name. Errors: UsageError where no file system takes it."""
     text = _QUOTED.sub(lambda found: f"%{ord(found[0]):02X}", writable(value))
     if text == NO_VALUE:
         text = f"%5F{text[1:]}"
@@ -281,12 +281,12 @@ def quoted(value: str) -> str:
 
 
 def folder_of(table: str, cluster_id: str, date: str) -> str:
-    """The folder of a table's rows of one cluster and day; `date` is empty where a row has none."""
+    """Return the folder of a table's rows of one cluster and day; `date` is empty where a row has none."""
     return f"table={table}/cluster_id={quoted(cluster_id)}/date={date or NO_VALUE}"
 
 
 def partition_of(name: str) -> tuple[str, str]:
-    """The cluster and the day of a file's rows, each empty where they have none."""
+    """Return the cluster and the day of a file's rows, each empty where they have none."""
     values = [part.partition("=")[2] for part in name.split("/")[1:3]]
     cluster_id, date = ("" if value == NO_VALUE else _CODE.sub(lambda found: chr(int(found[1], 16)), value) for value in values)
     return cluster_id, date
@@ -303,12 +303,12 @@ def require_few_files(shown: str, count: int) -> None:
 
 
 def part_name(folder: str, commit: int, number: int, commit_id: str) -> str:
-    """No two writers have the same: one that slept while another made the commit of that number moves nothing onto the other's files."""
+    """Return the name of a part, unique to its writer: one that slept while another made that commit moves nothing onto the other's."""
     return f"{folder}/part-{commit:08d}-{number:05d}-{commit_id[:8]}.parquet"
 
 
 def work_of(commit_id: str) -> str:
-    """The folder in which the parts of a commit are written."""
+    """Return the folder in which the parts of a commit are written."""
     return f"{WORK}/{commit_id}"
 
 
@@ -325,18 +325,18 @@ def checkpoint_name(number: int) -> str:
 
 
 def numbers_of(names: Iterable[str]) -> tuple[list[int], list[int]]:
-    """The numbers of commits among the names of files, and those of checkpoints. Other files may lie beside them: copies leave some."""
+    """Return the numbers of commits and of checkpoints among the names of files. Other files may lie there: copies leave some."""
     found = [match for name in names if (match := _COMMIT.fullmatch(name))]
     return [int(match[1]) for match in found if not match[2]], [int(match[1]) for match in found if match[2]]
 
 
 def is_pending(name: str) -> bool:
-    """Whether a file is a commit that is being made, by its name."""
+    """Return whether a file is a commit that is being made, by its name."""
     return _PENDING.fullmatch(name) is not None
 
 
 def is_commit(name: str) -> bool:
-    """Whether a file is a commit or a checkpoint, by its name."""
+    """Return whether a file is a commit or a checkpoint, by its name."""
     return _COMMIT.fullmatch(name) is not None
 
 
@@ -360,7 +360,7 @@ class Rewrite:
 
 
 def merges(state: LakeState, target_size: int, least: int) -> list[Rewrite]:
-    """The files to put together: at least so many of one table, cluster and day, each below half the target, up to the target together.
+    """Return the files to put together: `least` or more of one table, cluster and day, each below half the target, up to the target in all.
 
     Files in which one path stands for different logs are kept apart: `file` has to tell whose a row is.
     """
@@ -391,7 +391,7 @@ def _groups(state: LakeState, files: Iterable[LakeFile], target_size: int) -> li
 
 
 def cuts(state: LakeState, cut: dict[LogKey, int]) -> list[Rewrite]:
-    """The files that may hold rows of logs from an offset on, which are to go; of a checkpoint that stands for more, every row is."""
+    """Return the files that may hold rows to remove: those of logs from an offset on; of a checkpoint that stands for more, all."""
     found = []
     for _, file in sorted(state.files.items()):
         left_out = []

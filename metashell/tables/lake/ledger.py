@@ -1,4 +1,4 @@
-"""What a lake's commits hold, and the state that they add up to.
+"""The commits of a lake, and the state that they add up to.
 
 A commit is one JSON file: the offsets and leader epochs that it covers of which logs, the files it added and those it removed. The state
 is the fold of all of them, written as a whole now and then, so that opening a lake stays quick. Names are relative to the lake. Two
@@ -42,12 +42,12 @@ class Coverage:
         self._starts, self._ends = [first for first, _ in kept], [last for _, last in kept]
 
     def has(self, start: int, end: int) -> bool:
-        """Whether all offsets from `start` up to `end` are in it; no offsets always are."""
+        """Return whether all offsets from `start` up to `end` are in it; no offsets always are."""
         at = bisect_right(self._starts, start) - 1
         return start >= end or (at >= 0 and end <= self._ends[at])
 
     def missing(self, start: int, end: int) -> list[tuple[int, int]]:
-        """What of the offsets from `start` up to `end` is not in it."""
+        """Return the ranges of offsets from `start` up to `end` that are not in it; each ends before its second number."""
         found = []
         at = bisect_right(self._ends, start)
         while start < end:
@@ -140,12 +140,12 @@ class Epochs:
         del self._starts[at], self._runs[at]
 
     def at(self, offset: int) -> int | None:
-        """The epoch of an offset, None where it is not known."""
+        """Return the epoch of an offset, None where it is not known."""
         found = bisect_right(self._starts, offset) - 1
         return self._runs[found][2] if found >= 0 and offset < self._runs[found][1] else None
 
     def newest_before(self, offset: int) -> int:
-        """The newest epoch that is known of offsets before one, -1 where none is."""
+        """Return the newest epoch that is known of offsets before one, -1 where none is."""
         at = bisect_left(self._starts, offset)
         return self._runs[at - 1][2] if at else -1
 
@@ -194,7 +194,7 @@ class Anchor(NamedTuple):
 
 
 class FileMark(NamedTuple):
-    """How far a file was read: its size then, where its last whole batch starts and ends, its first batch and that last one."""
+    """The progress in a file: its size when it was read, the start and end of its last whole batch, and its first and last batches."""
 
     size: int
     position: int
@@ -204,7 +204,7 @@ class FileMark(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where rows come from: a log, and what their column `file` says; `checkpoint` names the checkpoint that the file is."""
+    """The source of some rows: their log, and the text of their column `file`. `checkpoint` is set where the file is a checkpoint."""
 
     log: LogKey
     path: str
@@ -230,10 +230,10 @@ class LakeFile(NamedTuple):
 
 @dataclass(slots=True)
 class LogState:
-    """What is covered of one log: offsets of its segments, offsets that its checkpoints stand for, and the batches to know it by.
+    """The covered part of one log: offsets of its segments, offsets that its checkpoints stand for, and the batches that identify it.
 
     `directory` is the id of its disk's directory, or of its topic; `passed_over` are faults of checkpoints that were not used, which are
-    told once.
+    reported once.
     """
 
     offsets: Coverage = field(default_factory=Coverage)
@@ -313,14 +313,14 @@ Logs = dict[LogKey, LogState]
 
 
 def checkpoint_end(name: str) -> int:
-    """The offset up to which a checkpoint stands for its log, by its name; 0 for one that has none in it."""
+    """Return the offset up to which a checkpoint stands for its log, by its name; 0 for one that has none in it."""
     parsed = parse_name(name)
     return parsed.snapshot_id.offset if parsed is not None and parsed.snapshot_id is not None else 0
 
 
 @dataclass(slots=True, kw_only=True)
 class Commit:
-    """What one export added to a lake, or what a compaction put together.
+    """The changes that one export or one compaction made to a lake.
 
     `id` tells it from another of that number, by a writer that slept while it lost its lock. `first_source` is how many sources the state
     has already. `cut` are logs of which everything from an offset on was removed; `is_reset` says that all that was there is gone.

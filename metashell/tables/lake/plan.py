@@ -46,7 +46,7 @@ from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split,
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one task reads: a split, and for each of its pieces the number of its source."""
+    """The input of one task: a split, and for each of its pieces the number of its source."""
 
     split: Split
     sources: tuple[int, ...]
@@ -54,10 +54,10 @@ class Task:
 
 @dataclass(slots=True)
 class Plan:
-    """What an append does: tasks, what they cover by log, and their sources, numbered from `first_source` on.
+    """The plan of an append: its tasks, what they cover by log, and their sources, numbered from `first_source` on.
 
-    `cut` says from which offset rows of a log are removed first. `notes` are lines that the operator should see. `seen` are the logs that
-    the files are of, `known_count` the files of which all is there already.
+    `cut` has by log the offset from which its rows are removed first. `notes` are lines that the operator should see. `seen` are the logs
+    of the files, `known_count` the number of files that add nothing.
     """
 
     tasks: list[Task] = field(default_factory=list)
@@ -86,9 +86,9 @@ def plan_append(
     replaces: bool = False,
     guesses: bool = False,
 ) -> Plan:
-    """What `paths` have that the lake lacks. With `guesses`, what is new in a store is not read: its tasks have to prove the plan.
+    """Plan an append of what `paths` have and the lake lacks. With `guesses`, new files in a store are not read: tasks prove the plan.
 
-    With `replaces`, what contradicts the lake is removed from it, from the first offset on at which they differ.
+    With `replaces`, rows of the lake that contradict an input are removed, from the first offset at which the two differ.
     Errors: UsageError for a path that cannot be opened or stands for no log, and for a log that contradicts the lake, naming the file
     and the offset.
     """
@@ -129,14 +129,14 @@ class Planner:
         self._given = InputConflicts()
 
     def keys_of(self, files: Sequence[InputFile]) -> list[LogKey]:
-        """The log of each file. Errors: UsageError for what can be read only once."""
+        """Return the log of each file. Errors: UsageError for what can be read only once."""
         for file in files:
             if is_read_once(file.path):
                 raise UsageError(f"{file.path}: can be read only once, so nothing can say what of it a lake has: give a file", file.path)
         return [log_of_file(file, partial(open_input, file.path, strict=True)) for file in files]
 
     def is_passed(self, file: InputFile, key: LogKey, following: InputFile) -> bool:
-        """Whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
+        """Return whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
         the beginning of its log nor the end of what the lake has.
         """
         known, folder = self._covered.get(key), folder_of(file.path)
@@ -187,7 +187,7 @@ class Planner:
     # ---- checkpoints
 
     def _add_checkpoint(self, file: InputFile, key: LogKey, now: LogState) -> bool:
-        """A checkpoint repeats the log before it: it is read where it stands for offsets that the lake lacks."""
+        """Plan a checkpoint if it stands for offsets that the lake lacks, as it repeats the log before it. Return whether it is read."""
         name = file.checkpoint
         stands_for = checkpoint_end(name)
         known = now.offsets.copy()
@@ -265,7 +265,7 @@ class Planner:
         return self._batch_by_batch(file, opened, size, now, judge, key)
 
     def _is_as_read(self, opened: OpenFile, mark: FileMark, size: int) -> bool:
-        """Whether the last batch that was read is where it was."""
+        """Return whether the last batch that was read is where it was."""
         last = batch_at(opened, mark.position) if size >= mark.end else None
         return last is not None and last == (mark.last, mark.end - mark.position)
 
@@ -302,7 +302,7 @@ class Planner:
         return found
 
     def _follows(self, file: InputFile, key: LogKey, base: int) -> int:
-        """Where the batches before a file's first new one end: all logs but one have gaps there, which compaction leaves."""
+        """Return the end of the batches before a file's first new one. Compaction leaves gaps there in all logs but the metadata log."""
         before = self._ends.get((key, folder_of(file.path)))
         now = self._now[key]
         if before is None and file.log == METADATA and key in self._covered and 0 < (end := now.offsets.end) < base:
@@ -312,7 +312,7 @@ class Planner:
         return base if before is None or not key.node else min(before, base)
 
     def _batch_by_batch(self, file: InputFile, opened: OpenFile, size: int, now: LogState, judge: BatchJudge, key: LogKey) -> _Found:
-        """What lies in a file of which the lake has a part: the runs of batches that it lacks."""
+        """Return the runs of batches that the lake lacks, of a file of which it has a part."""
         runs = LakeGaps(now, judge)
         end = visit_batches(opened, size, runs.visit)
         judge.require(self._covered.get(key), self._given, key)
@@ -334,7 +334,7 @@ class Planner:
         return found
 
     def _add_packed(self, file: InputFile, key: LogKey, now: LogState, version: str) -> bool:
-        """A compressed file is read front to back: all of it or nothing."""
+        """Plan a compressed file, which is read front to back: all of it or nothing. Return whether it is read."""
         judge = BatchJudge(file, now, may_fall=self._replaces)
         runs = LakeGaps(now, judge)
         with _opened(file) as opened:
@@ -359,7 +359,7 @@ class Planner:
         return True
 
     def _judge_disk(self, file: InputFile, key: LogKey, now: LogState, found: _Found) -> None:
-        """A disk that was formatted again may hold another log: one batch that the lake knows shows that it does not."""
+        """Note a changed disk: one formatted again may hold another log. One batch that the lake knows shows that it does not."""
         directory = self._directory_of(file, key)
         if found.is_proved:
             self._unproved.pop(key, None)
@@ -369,7 +369,7 @@ class Planner:
         found.covered.directory = directory
 
     def _directory_of(self, file: InputFile, key: LogKey) -> str:
-        """The id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
+        """Return the id of what the log lies in: of a disk's directory, or of a topic; empty where nothing says it."""
         if file.log == METADATA or not key.node:
             return directory_of(file)
         folder = folder_of(file.path)
@@ -378,7 +378,7 @@ class Planner:
         return self._topics[folder]
 
     def _is_of_another_topic(self, file: InputFile, key: LogKey, known: LogState) -> bool:
-        """Whether the log is one of a topic that has the name of the lake's: its batches do not tell."""
+        """Return whether the log is one of a topic that has the name of the lake's: its batches do not tell."""
         return file.log != METADATA and "" not in (known.directory, found := self._directory_of(file, key)) and found != known.directory
 
     # ---- what was found
@@ -463,9 +463,9 @@ def _opened(file: InputFile) -> Iterator[OpenFile]:
 
 @dataclass(slots=True)
 class _Found:
-    """What a file has that is new: ranges of bytes, by where each starts the batches to know it by, and what they cover.
+    """The new part of a file: ranges of bytes, for the start of each the batches that identify it, and the offsets they cover.
 
-    `reached` is the offset after its last batch, `begins_by` the one that the first new batch has to begin at or before.
+    `reached` is the offset after the last batch; the first new batch has to begin at or before the offset `begins_by`.
     """
 
     ranges: list[tuple[int, int]] = field(default_factory=list)

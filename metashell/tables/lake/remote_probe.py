@@ -27,7 +27,7 @@ _TAILS: Final = (1 << 16, 1 << 20, 1 << 23)
 
 
 def probe_remote_file(file: OpenFile, start: int, size: int, target_bytes: int) -> Hops | None:
-    """What a walk from byte `start`, where a batch starts, up to byte `size` finds; None where only a walk can tell.
+    """Return what a walk from byte `start`, where a batch starts, up to byte `size` would find; None where only a walk can tell.
 
     A file that does not end with a batch is walked, and so is one of old message formats.
     """
@@ -50,9 +50,9 @@ def probe_remote_file(file: OpenFile, start: int, size: int, target_bytes: int) 
 
 
 def last_batch(file: OpenFile, start: int, size: int) -> int | None:
-    """Where the last batch of a file seems to start: good batches lead from some place before it to the very end.
+    """Return the position where the last batch seems to start, None if there is none: good batches lead from before it to the very end.
 
-    They may lie within the last record of a batch that is larger than what is looked at: only reading shows it.
+    They may lie within the last record of a batch that is larger than the bytes read here: only a full read shows it.
     """
     for tail in _TAILS:
         base = max(size - tail, start)
@@ -69,7 +69,7 @@ def last_batch(file: OpenFile, start: int, size: int) -> int | None:
 
 
 def _leads_to_end(window: bytes, at: int) -> int | None:
-    """The start of the last of the good batches, of growing offsets, that lead from a place to the end of some bytes."""
+    """Return the start of the last of the good batches, of growing offsets, that lead from a place to the end of some bytes."""
     offset, last = -1, at
     while at < len(window):
         if not could_start(window, at, len(window) - at):
@@ -127,7 +127,7 @@ Visit = Callable[[int, int, Anchor], None]
 
 
 def anchor_of(buf: bytes, at: int = 0) -> Anchor | None:
-    """What the header at a place of some bytes says, None where no whole header of a known kind is."""
+    """Return the anchor of the batch whose header starts at `at`, None where no whole header of a known kind is."""
     if at + FRAME_SIZE_MIN > len(buf):
         return None
     magic = buf[at + MAGIC_AT]
@@ -142,7 +142,7 @@ def anchor_of(buf: bytes, at: int = 0) -> Anchor | None:
 
 
 def batch_at(file: OpenFile, position: int) -> tuple[Anchor, int] | None:
-    """The batch that starts at a byte of a file, and its size; None where none does."""
+    """Return the batch that starts at a byte of a file, and its size; None where none does."""
     head = file.read_at(position, HEADER_SIZE)
     found = anchor_of(head)
     if found is None:
@@ -151,7 +151,7 @@ def batch_at(file: OpenFile, position: int) -> tuple[Anchor, int] | None:
 
 
 def first_timestamp(file: OpenFile) -> int:
-    """The base timestamp of a file's first batch; 0 in formats that have none there."""
+    """Return the base timestamp of a file's first batch; 0 in formats that have none there."""
     head = file.peek(HEADER_SIZE)
     return int.from_bytes(head[27:35], "big", signed=True) if len(head) >= HEADER_SIZE and head[MAGIC_AT] == MAGIC_MAX else 0
 
@@ -172,7 +172,7 @@ class Hops:
     is_guessed: bool = False
 
     def epoch_runs(self, end: int) -> Iterator[tuple[int, int, int]]:
-        """The runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
+        """Yield the runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
         yield from self.seen
         if any(start >= until or epoch >= following for (start, epoch), (until, following) in pairwise(self.epochs)):
             return
@@ -220,7 +220,7 @@ def hop_over_batches(file: OpenFile, start: int, size: int, target_bytes: int) -
 
 
 def wanted_cuts(start: int, size: int, target_bytes: int) -> list[int]:
-    """Where cuts would be best, between two places."""
+    """Return positions that cut the bytes from `start` to `size` into equal parts of about `target_bytes`, without the two ends."""
     count = max(round((size - start) / target_bytes), 1)
     return [start + (size - start) * number // count for number in range(1, count)]
 

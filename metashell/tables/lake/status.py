@@ -1,4 +1,4 @@
-"""What a lake holds, and how it came to that, by its ledger alone: no file of rows is opened, and nothing is written."""
+"""The content and the commits of a lake, from its ledger, and checks of its files. Nothing is written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """What a lake has of one table; days are `2026-11-20`, None where no row has one, and where the table has a log of its own."""
+    """The rows and files of one table of a lake. Days are `2026-11-20`, None where no row has one or the table has a log of its own."""
 
     table: str
     rows: int
@@ -72,15 +72,17 @@ class LakeStatus:
     pendings: tuple[Commit, ...]
 
     def stage_of(self, pending: Commit) -> Stage:
-        """How far a commit has come: it has its number, and what it replaces is still to be removed; or it may get its number yet; or
-        another one has that.
+        """Return the stage of a pending commit.
+
+        `made`: it has its number, and the files it replaces are still to be removed. `begun`: it may get its number yet. `lost`: another
+        commit has that number.
         """
         if self.last is not None and pending.id == self.last.id:
             return "made"
         return "begun" if pending.number == self.state.number + 1 else "lost"
 
     def tables(self) -> list[TableState]:
-        """The tables that have files, or once had rows, by name."""
+        """Return the tables that have files, or once had rows, by name."""
         found = []
         for table in sorted({*self.state.rows, *(file.table for file in self.state.files.values())}):
             files = [file for file in self.state.files.values() if file.table == table]
@@ -99,7 +101,7 @@ class LakeStatus:
 
 
 def lake_status(store: Store) -> LakeStatus:
-    """What the ledger says now. Errors: PathError where no lake is; MetashellError for a ledger that is damaged."""
+    """Return the lake's present state by its ledger. Errors: PathError where no lake is; MetashellError for a damaged ledger."""
     lake = require_lake(store)
     for _ in range(_TRIES):
         # An export may make its commit meanwhile: what is pending before it and the state after it do not belong together.
@@ -116,7 +118,7 @@ def pendings_of(store: Store) -> list[Pending]:
 
 
 def require_lake(store: Store) -> LakeFormat:
-    """What holds for a lake. Errors: PathError where there is none."""
+    """Return the format of a lake. Errors: PathError where there is none."""
     lake = read_format(store)
     if lake is None:
         if store.is_local and not _is_there(store.place):
@@ -138,7 +140,7 @@ def _is_there(path: str) -> bool:
 
 
 def lake_commits(store: Store, last: int | None = None) -> Iterator[Commit]:
-    """The commits of a lake, or only the `last` ones, the oldest first. Errors: as of `lake_status`, once what is before was given."""
+    """Yield the commits of a lake, or only the `last` ones, the oldest first. Errors: as of `lake_status`, after the commits before."""
     require_lake(store)
     newest = max(numbers_of(file.name for file in store.files(COMMITS))[0], default=0)
     while read_commit(store, newest + 1) is not None:  # a list may lack what was written a moment ago
@@ -151,7 +153,7 @@ def lake_commits(store: Store, last: int | None = None) -> Iterator[Commit]:
 
 
 def ask_in_parallel(store: Store, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The results of requests, in order; of those to a store a few wait at a time."""
+    """Yield the results of requests, in order; of those to a store a few wait at a time."""
     if store.is_local:
         yield from map(work, items)
         return
@@ -162,7 +164,7 @@ def ask_in_parallel(store: Store, work: Callable[[T], R], items: Iterable[T]) ->
 
 
 def gaps_of(key: LogKey, log: LogState) -> list[Gap]:
-    """What the lake lacks before the end of a log. Compaction leaves gaps in all logs but one, which count as covered."""
+    """Return the offsets that the lake lacks before the end of a log. Gaps that compaction leaves count as covered."""
     spans = list(log.offsets)
     if not spans:
         return []
@@ -183,7 +185,7 @@ Kind = Literal["missing", "size", "rows", "damaged", "sum", "stray", "pending", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is odd about a file of a lake: `name` is relative to it, and may be a table's folder; `is_fault` says that it is wrong."""
+    """A finding about a file of a lake. `name` is relative to the lake and may be a table's folder; `is_fault` is false for an oddity."""
 
     kind: Kind
     name: str
@@ -193,7 +195,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Checked:
-    """What a check looks at: files that commits name, how many of them it has seen, and their rows as the commits have them.
+    """The progress of a check: the files that commits name, the number checked so far, and their rows by the commits.
 
     `has_files` is false where tables have logs of their own, which name their files.
     """
@@ -206,9 +208,9 @@ class Checked:
 
 
 def check_lake(store: Store, checked: Checked) -> Iterator[Finding]:
-    """What is wrong or odd, each as it is found; `checked` has counts when the first is asked for.
+    """Yield what is wrong or odd, each as it is found; `checked` has its counts when the first is asked for.
 
-    What cannot be read comes last: a commit that was made meanwhile may have removed it.
+    Files that cannot be read come last: a commit that was made meanwhile may have removed them.
 
     Errors: PathError where no lake is; MetashellError where its ledger cannot be read, or the store fails.
     """
@@ -254,7 +256,7 @@ class _Moment(NamedTuple):
 
 
 def _one_moment(store: Store) -> _Moment:
-    """All of one time: an export may end in between, which is then looked at once more."""
+    """Return status and files of one moment. An export may end in between: then both are read again."""
     for _ in range(_CHECK_TRIES):
         status = lake_status(store)
         sizes = {file.name: file.size for file in store.files()}
@@ -266,7 +268,7 @@ def _one_moment(store: Store) -> _Moment:
 
 
 def _removed_since(store: Store, number: int) -> set[str]:
-    """The files that commits after this one have removed."""
+    """Return the files that commits after this one have removed."""
     gone: set[str] = set()
     while (commit := read_commit(store, number := number + 1)) is not None:
         gone.update(commit.removed)
@@ -274,7 +276,10 @@ def _removed_since(store: Store, number: int) -> set[str]:
 
 
 def _look(store: Store, sizes: Mapping[str, int], file: LakeFile) -> Finding | None:
-    """What is wrong with a file that a commit names. A list may lack what was written a moment ago: then the file itself is asked for."""
+    """Return what is wrong with a file that a commit names, None if nothing is.
+
+    A list may lack what was written a moment ago: then the file itself is opened.
+    """
     from metashell.tables.stores.file_systems import TROUBLE, store_error
 
     size = sizes.get(file.name)
@@ -295,7 +300,7 @@ def _look(store: Store, sizes: Mapping[str, int], file: LakeFile) -> Finding | N
 
 
 def _row_count(store: Store, name: str) -> int:
-    """The rows of a file, by its footer."""
+    """Return the rows of a file, by its footer."""
     # `status` goes by the ledger alone, and needs no pyarrow.
     from pyarrow.parquet import read_metadata
 

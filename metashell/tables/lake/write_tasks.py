@@ -1,4 +1,4 @@
-"""What one task of an append does: it writes the rows of its split below `_metashell/work`, a file for each table, cluster and day."""
+"""One task of an append: it writes the rows of its split below `_metashell/work`, a file for each table, cluster and day."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _OPEN_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How the tasks of one append write: into which store, below which folder of work, and what they read.
+    """The settings that the tasks of one append share: the store, the folder of work below it, and the options of reading.
 
-    Without `divides` a table's rows stay together, with their cluster and day as columns, for who divides them later.
+    Without `divides` a table's rows stay together, with their cluster and day as columns, and are divided later.
     """
 
     place: str
@@ -67,9 +67,9 @@ class Written:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What came of a task: its files, the columns of its tables, or the error that ended it.
+    """The result of a task: its files, the columns of its tables, or the error that ended it.
 
-    `is_misguessed`: the error may come of places that were guessed, and the task has to be planned again without guesses.
+    `is_misguessed`: the error may come from positions that were guessed, and the task has to be planned again without guesses.
     """
 
     written: list[Written] = field(default_factory=list)
@@ -111,7 +111,7 @@ def write_task(number: int, task: Task, job: Job) -> TaskResult:
 
 
 def about_spool(error: MetashellError, spool: str) -> MetashellError:
-    """The error of a task; one about a file of its own folder for temporary files names the folder that is full instead."""
+    """Return the error of a task; one about a file of its own folder for temporary files names the folder that is full instead."""
     if not spool or not isinstance(error, PathError) or not error.argument.startswith(spool):
         return error
     folder = os.path.dirname(spool)
@@ -121,7 +121,7 @@ def about_spool(error: MetashellError, spool: str) -> MetashellError:
 
 
 def rows_of_task(task: Task, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch, Mapping[str, int]]]:
-    """The rows of a task by table, and the sources that they may be of: numbers by what the column `file` says.
+    """Yield the rows of a task by table, and the sources that they may be of: numbers by what the column `file` says.
 
     Small files of one kind of log are read together.
     """
@@ -135,7 +135,7 @@ def rows_of_task(task: Task, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
 
 
 def _proved(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a range that was guessed.
+    """Yield the rows of a range that was guessed.
 
     Errors: LogCorruptError where its batches do not begin and end where it does, or the last one of a file is not where it was guessed.
     """
@@ -157,7 +157,7 @@ def _proved(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Record
 
 
 def sources_of_rows(rows: pa.RecordBatch, sources: Mapping[str, int]) -> Collection[int]:
-    """The numbers of the sources that rows are of. A fault may be about a file that has none: then it is of all."""
+    """Return the numbers of the sources that rows are of. A fault may be about a file that has none: then it is of all."""
     if len(sources) == 1:
         return sources.values()
     names = rows.column("file").unique().to_pylist()
@@ -292,7 +292,7 @@ class _Part:
 
 
 def columns_of(schema: pa.Schema) -> dict[str, str]:
-    """The types of a table's columns, as a ledger keeps them: those that readers of its files see."""
+    """Return the types of a table's columns, as a ledger keeps them: those that readers of its files see."""
     return {field.name: str(field.type) for field in shaped_schema(file_schema(schema), plain_type)}
 
 
@@ -346,7 +346,7 @@ def _rewrite(store: Store, task: Rewrite, staged: str, spool: str) -> Written | 
 
 
 def _copy(store: Store, name: str, spool: str, number: int) -> str:
-    """The path of a file on this machine; those of stores are copied, which may be tried again, unlike reads in their middle."""
+    """Return the path of a file on this machine; those of stores are copied, which may be tried again, unlike reads in their middle."""
     if store.is_local:
         return str(store.sink(name))
     path = os.path.join(spool, f"{number}.source")
@@ -383,7 +383,7 @@ def _write(files: list[ParquetFile], path: str, task: Rewrite, store: Store) -> 
 
 
 def _merged(schemas: list[pa.Schema]) -> pa.Schema:
-    """The columns of the newest file, and those that only older ones have."""
+    """Return the columns of the newest file, and those that only older ones have."""
     merged = schemas[-1]
     for schema in reversed(schemas[:-1]):
         for column in schema:
@@ -393,7 +393,7 @@ def _merged(schemas: list[pa.Schema]) -> pa.Schema:
 
 
 def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with all columns of a schema: what they lack is null. The names of files are stored once for each."""
+    """Return the rows with all columns of a schema: what they lack is null. The names of files are stored once for each."""
     made = []
     fields = []
     for wanted in schema:
@@ -407,7 +407,7 @@ def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _without(batch: pa.RecordBatch, left_out: tuple[tuple[str, int], ...]) -> pa.RecordBatch:
-    """The rows without those of some files from an offset on; rows without an offset go with them."""
+    """Return the rows without those of some files from an offset on; rows without an offset go with them."""
     if not left_out:
         return batch
     goes = pa.array([False] * batch.num_rows)
@@ -425,7 +425,7 @@ _FIRST, _LAST = date.min.toordinal() - 719_163, date.max.toordinal() - 719_163
 
 
 def by_cluster(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a batch by their cluster, each without that column, in their order."""
+    """Yield the rows of a batch by their cluster, each without that column, in their order."""
     clusters = batch.column("cluster_id")
     found = clusters.unique().to_pylist()
     rows = batch.drop_columns(["cluster_id"])
@@ -441,7 +441,7 @@ def by_cluster(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a batch by their day in UTC, as `2026-11-20`; empty for rows without a time, and for times that no calendar has."""
+    """Yield the rows of a batch by their day in UTC, as `2026-11-20`; empty for rows without a time, and for times that no calendar has."""
     at = batch.schema.get_field_index("timestamp")
     if at < 0 or not batch.num_rows:
         yield "", batch
@@ -459,7 +459,7 @@ def by_day(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 def with_day(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with the column `date`: their day in UTC, null where `by_day` has none."""
+    """Return the rows with the column `date`: their day in UTC, null where `by_day` has none."""
     at = batch.schema.get_field_index("timestamp")
     if at < 0:
         return batch.append_column("date", pa.nulls(batch.num_rows, pa.date32()))

@@ -76,12 +76,12 @@ class Report:
 
 @cache
 def sql_text(path: str) -> str:
-    """A text from `sql/`, as both engines read it."""
+    """Return a text from `sql/`, as both engines read it."""
     return with_places((files("metashell.tables.reports") / "sql" / path).read_text(encoding="utf-8"))
 
 
 def view_text(name: str) -> str:
-    """The SELECT that a view stands for."""
+    """Return the SELECT that a view stands for."""
     return sql_text(f"views/{name}.sql")
 
 
@@ -168,7 +168,7 @@ def _report(name: str) -> Report:
 
 
 def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
-    """The tables and views that a question needs, but not the tables of views that are `folded`, which need no SQL."""
+    """Return the tables and views that a question needs, but not the tables of views that are `folded`, which need no SQL."""
     read = _names_read(sql)
     for view in reversed(VIEWS):
         if view in read:
@@ -178,7 +178,7 @@ def _all_read(sql: str, *, folded: Collection[str] = ()) -> set[str]:
 
 
 def tables_in_sql(reports: Iterable[Report], folded: Collection[str]) -> list[str]:
-    """The base tables that the SQL of these reports reads where some views are not made by SQL."""
+    """Return the base tables that the SQL of these reports reads where some views are not made by SQL."""
     read = {name for report in reports for name in _all_read(report.sql, folded=folded)}
     return [table for table in (*BASES, *DERIVED) if table in read]
 
@@ -205,7 +205,7 @@ INT64_MAX: Final = (1 << 63) - 1
 
 
 def with_places(sql: str) -> str:
-    """A question in which `log_of(file)`, `in_checkpoint(file)` and `position_of(file, log_offset)` are what both engines know.
+    """Return a question in which `log_of(file)`, `in_checkpoint(file)` and `position_of(file, log_offset)` are what both engines know.
 
     Positions: what a checkpoint holds stands just before the first record that it does not hold.
     """
@@ -215,12 +215,12 @@ def with_places(sql: str) -> str:
 
 
 def in_checkpoint(file: str) -> bool:
-    """Whether a file is a checkpoint."""
+    """Return whether a file is a checkpoint."""
     return ".checkpoint" in file_name(file)
 
 
 def checkpoint_end(file: str) -> int:
-    """The first offset that a checkpoint does not hold, 0 where its name does not say one."""
+    """Return the first offset that a checkpoint does not hold, 0 where its name does not say one."""
     found = re.search(_END, file_name(file))
     end = int(found[1]) if found else 0
     return end if end <= INT64_MAX else 0
@@ -246,28 +246,28 @@ def short_name(column: str) -> str:
 
 
 def heading(column: str) -> str:
-    """The same in words."""
+    """Return the heading of a column in words, without its unit."""
     return short_name(column).replace("_", " ")
 
 
 def shown_columns(answer: pa.Table) -> list[str]:
-    """The columns that people see: the cluster's only if there are several."""
+    """Return the columns that people see: the cluster's only if there are several."""
     is_one = len(answer.column(CLUSTER).unique()) <= 1
     return [name for name in answer.column_names if not (is_one and name == CLUSTER)]
 
 
 def plain_rows(answer: pa.Table, convert: Callable[[datetime], object]) -> Iterator[list[object]]:
-    """The rows of an answer, its times converted."""
+    """Yield the rows of an answer, its times converted."""
     return ([convert(value) if isinstance(value, datetime) else value for value in row.values()] for row in python_rows(answer))
 
 
 def python_rows(answer: pa.Table) -> Iterator[dict[str, Any]]:
-    """The rows of an answer, of which few are Python's objects at one time."""
+    """Yield the rows of an answer, of which few are Python's objects at one time."""
     return (row for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE) for row in batch.to_pylist())
 
 
 def cell_text(column: str, value: Any) -> str:
-    """A value: times in UTC to the second, durations and sizes in units that fit, lists with commas, nothing for null."""
+    """Return a value: times in UTC to the second, durations and sizes in units that fit, lists with commas, nothing for null."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -284,7 +284,7 @@ def cell_text(column: str, value: Any) -> str:
 
 
 def number_text(column: str, value: float) -> str:
-    """A number of a column, in its unit."""
+    """Return a number of a column, in its unit."""
     if column.endswith(_DURATION):
         return duration_text(round(value))
     if column == _SIZE:
@@ -293,23 +293,23 @@ def number_text(column: str, value: float) -> str:
 
 
 def second_text(value: datetime) -> str:
-    """A time in UTC to the second."""
+    """Return a time in UTC to the second."""
     return f"{datetime_text(value)[:19]}Z"
 
 
 def datetime_text(value: datetime) -> str:
-    """A time in UTC to the millisecond."""
+    """Return a time in UTC to the millisecond."""
     return time_text(unix_ms(value))
 
 
 def unix_ms(value: datetime) -> int:
-    """A time as Unix milliseconds."""
+    """Return a time as Unix milliseconds."""
     since = value - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
 
 def datetime_of(ms: float) -> datetime:
-    """The time of Unix milliseconds, or the nearest that a calendar has."""
+    """Return the time of Unix milliseconds, or the nearest that a calendar has."""
     return _EPOCH + timedelta(milliseconds=min(max(int(ms), EARLIEST_MS), LATEST_MS))
 
 

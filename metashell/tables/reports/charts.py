@@ -37,7 +37,7 @@ Points = dict[str, dict[Any, float]]
 
 
 def draw_chart(chart: Chart, table: pa.Table) -> str | None:
-    """The HTML of a chart; None where no row takes part."""
+    """Return the HTML of a chart; None where no row takes part."""
     table = rows_of_chart(chart, table)
     drawn = "".join(_DRAWERS[chart.kind](chart, table)) if table.num_rows else ""
     return f"<figure>\n<figcaption>{html_text(chart.title)}</figcaption>\n{drawn}</figure>\n" if drawn else None
@@ -118,7 +118,7 @@ def _over_time(chart: Chart, table: pa.Table) -> Iterator[str]:
 
 
 def _days(first_ms: int, last_ms: int) -> str:
-    """The days that a chart is about, which its axis may not show."""
+    """Return the days that a chart is about, which its axis may not show."""
     first, last = datetime_of(first_ms).strftime("%Y-%m-%d"), datetime_of(last_ms).strftime("%Y-%m-%d")
     return f"{first}, UTC" if first == last else f"{first} to {last}, UTC"
 
@@ -155,7 +155,7 @@ def _legend(names: list[str], classes: list[str] | None = None) -> str:
 
 
 def _summed(chart: Chart, rows: list[Row], key: Callable[[Any], Any], *, largest: bool = False) -> Points:
-    """The values of each series by key: their sums, or the largest of each; `rows` are those of `summed_rows`."""
+    """Return the values of each series by key: their sums, or the largest of each; `rows` are those of `summed_rows`."""
     points: Points = defaultdict(lambda: defaultdict(float))
     for row in rows:
         at = key(row[chart.x[0]])
@@ -165,7 +165,7 @@ def _summed(chart: Chart, rows: list[Row], key: Callable[[Any], Any], *, largest
 
 
 def _values(chart: Chart, row: Row) -> list[tuple[str, float]]:
-    """The series that a row adds to, and how much; a chart without values counts rows."""
+    """Return the series that a row adds to, and how much; a chart without values counts rows."""
     if chart.series:
         name = _name(chart.series, row)
         return [(name, row[chart.values[0]] or 0 if chart.values else row[COUNT])]
@@ -215,7 +215,7 @@ def _ticks(top: float) -> list[float]:
 
 
 def _steps(first: int, last: int, step_min: int) -> tuple[list[str], int, int]:
-    """The labels of equal steps of time, the second that the first begins with, and the seconds of each."""
+    """Return the labels of equal steps of time, the second that the first begins with, and the seconds of each."""
     step = next((size for size in _STEPS_S if size >= step_min and (last - first) / size < BARS_MAX), _STEPS_S[-1])
     start = first // step * step
     form = time_form(first, last, step)
@@ -227,13 +227,13 @@ _STEPS_S: Final = (1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400,
 
 
 def _short_key(text: str) -> str:
-    """A checkpoint by its end offset and epoch, without the zeros of its name."""
+    """Return a checkpoint by its end offset and epoch, without the zeros of its name."""
     found = _CHECKPOINT.fullmatch(text)
     return f"{found[1]}-{found[2]}" if found else _short(text)
 
 
 def _short(text: str) -> str:
-    """A label; long ones lose the middle, since partitions differ at the end."""
+    """Return a label; long ones lose the middle, since partitions differ at the end."""
     half = _LABEL_MAX // 2
     return text if len(text) <= _LABEL_MAX else f"{text[:half]}…{text[-half:]}"
 
@@ -258,7 +258,7 @@ COUNT: Final = "rows counted"
 
 
 def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
-    """The rows that take part, with the columns that the chart is about."""
+    """Return the rows that take part, with the columns that the chart is about."""
     if chart.kind != "lanes":
         named = (*chart.x, *chart.values, *chart.series, *(name for name, _ in filter(None, (chart.where, chart.open))))
         table = table.select(list(dict.fromkeys(named)))
@@ -268,7 +268,7 @@ def rows_of_chart(chart: Chart, table: pa.Table) -> pa.Table:
 
 
 def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, Any]]:
-    """The rows with the most `values[0]`, open ones first; equal ones in their order."""
+    """Return the rows with the most `values[0]`, open ones first; equal ones in their order."""
     column = table.column(chart.values[0])
     table = table.filter(compute.fill_null(compute.not_equal(column, 0), False))
     keys = {"size": table.column(chart.values[0])}
@@ -280,13 +280,13 @@ def longest_rows(chart: Chart, table: pa.Table, count: int) -> list[dict[str, An
 
 
 def times_of(chart: Chart, table: pa.Table) -> tuple[int, int]:
-    """The first and the last time of a chart over time, as Unix milliseconds."""
+    """Return the first and the last time of a chart over time, as Unix milliseconds."""
     found = compute.min_max(as_ms(table.column(chart.x[0])))
     return found["min"].as_py(), found["max"].as_py()
 
 
 def summed_rows(chart: Chart, table: pa.Table, start_s: int = 0, step_s: int = 0, *, largest: bool = False) -> list[dict[str, Any]]:
-    """A row for each x and series, with the sums or the largest of `values`, and `COUNT`; a step that is given makes x its number."""
+    """Return a row for each x and series, with sums or maxima of `values`, and `COUNT`; where a step is given, x is its number."""
     x = table.column(chart.x[0])
     if step_s:
         x = pa.array((as_ms(x).to_numpy() // 1000 - start_s) // step_s, pa.int64())

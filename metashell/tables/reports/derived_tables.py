@@ -63,7 +63,7 @@ def _member_row(row: Row, group: str, protocol: str, **more: Any) -> Row:
 
 
 def _members_of_classic(row: Row) -> Iterator[Row]:
-    """A generation of a classic group: a row for it and one for each member."""
+    """Yield the rows of a generation of a classic group: one for it and one for each member."""
     group, generation = row["group"], row["generation"]
     if row["tombstone"]:
         yield _member_row(row, group, "classic", is_group=True, is_gone=True)
@@ -76,7 +76,7 @@ def _members_of_classic(row: Row) -> Iterator[Row]:
 
 
 def _assigned_by_blob(blob: bytes | None, protocol_type: str | None) -> list[str]:
-    """`topic-partition` of all that the consumer protocol's assignment names; nothing where it is none."""
+    """Return `topic-partition` for each one that the consumer protocol's assignment names; nothing where it is none."""
     if not blob or protocol_type != "consumer":
         return []
     try:
@@ -180,7 +180,7 @@ def _topics_of_classic(row: Row) -> Iterator[Row]:
 
 
 def _subscribed(members: list[Row] | tuple[Row, ...]) -> list[str] | None:
-    """The topics of all members; None where one of them cannot be read."""
+    """Return the topics of all members; None where one of them cannot be read."""
     topics: dict[str, None] = {}
     for member in members:
         try:
@@ -263,7 +263,7 @@ def _marker(row: Row) -> Iterator[Row]:
 
 
 def only_transactions(source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of a source that are about transactions: few, mostly, and found without objects."""
+    """Return the rows of a source that are about transactions: few, mostly, and found without objects."""
     if source == "control":
         return batch.filter(compute.is_in(batch.column("type"), value_set=pa.array(_MARKERS)))
     return batch.filter(compute.and_(batch.column("is_transactional"), compute.invert(batch.column("is_control"))))
@@ -359,7 +359,7 @@ class Derived(NamedTuple):
     wanted: Callable[[str, pa.RecordBatch], pa.RecordBatch] | None = None
 
     def rows_of(self, source: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that a batch of one of the sources stands for. Groups are few and their records small, so objects are good enough."""
+        """Return the rows that a batch of one of the sources stands for. Groups are few and their records small, so objects will do."""
         make = self.sources[source]
         batch = batch if self.wanted is None else self.wanted(source, batch)
         return pa.RecordBatch.from_pylist([made for row in batch.to_pylist() for made in make(row)], schema=self.schema)

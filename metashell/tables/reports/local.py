@@ -52,7 +52,7 @@ class LocalAnswers:
 
 
 def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any = "fail", show_secrets: bool = False) -> LocalAnswers:
-    """The answers of reports over files and directories, which are read once for all of them.
+    """Return the answers of reports over files and directories, which are read once for all of them.
 
     Errors: LogCorruptError at the first fault unless `on_error` is "skip"; UsageError for a path that cannot be read, and where none of
     the reports has its log here.
@@ -101,7 +101,7 @@ class ReportDatabase:
         self._made: set[str] = set()
 
     def ask(self, report: Report) -> pa.Table:
-        """The answer of a report.
+        """Return the answer of a report.
 
         Errors: MetashellError, with what DuckDB says: memory that does not suffice, offsets that no log can reach.
         """
@@ -124,7 +124,7 @@ class ReportDatabase:
             self._made.add(view)
 
     def _put_aside(self, report: Report) -> pa.Table:
-        """The answer, whose pages are those of a file."""
+        """Return the answer, whose pages are those of a file."""
         from metashell.tables.sql.sources import Spool
 
         _, batches = self._database.ask(report.sql)
@@ -164,12 +164,12 @@ def answerable(reports: Sequence[Report], logs: Collection[LogKind | None], path
 
 
 def logs_at(paths: Sequence[str]) -> set[LogKind | None]:
-    """The kinds of logs at some paths. Errors: UsageError for a path without any."""
+    """Return the kinds of logs at some paths. Errors: UsageError for a path without any."""
     return {file.log for path in paths for file in input_files(path)}
 
 
 def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
-    """The tables of events that the reports are made from, by the log whose rows they want: every log has some of them."""
+    """Return the tables of events that the reports are made from, by the log whose rows they want: every log has some of them."""
     found: dict[LogKind, set[str]] = {}
     for report in reports:
         found.setdefault(report.log, set()).update(source_tables(base_tables_of([report])))
@@ -177,13 +177,13 @@ def tables_by_log(reports: Sequence[Report]) -> dict[LogKind, set[str]]:
 
 
 def base_tables_of(reports: Iterable[Report]) -> list[str]:
-    """The base tables that the reports need: those of their questions, and those that show uncommitted records."""
+    """Return the base tables that the reports need: those of their questions, and those that show uncommitted records."""
     of_logs = {table for report in reports for table in (*report.tables, *(uncommitted.TABLES if report.log == METADATA else ()))}
     return sorted(of_logs)
 
 
 def source_tables(base_tables: Sequence[str]) -> set[str]:
-    """The tables of events that the base tables are made of."""
+    """Return the tables of events that the base tables are made of."""
     return {source for table in base_tables for source in (DERIVED_TABLES[table].sources if table in DERIVED_TABLES else (table,))}
 
 
@@ -201,7 +201,7 @@ def tables_of_files(reports: Sequence[Report], pieces: Iterable[Piece]) -> Calla
 
 
 def base_batches(base_tables: Sequence[str], table: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The base tables' batches that a batch of a table of columns/ stands for."""
+    """Yield the base tables' batches that a batch of a table of columns/ stands for."""
     for name in base_tables:
         if name in DERIVED_TABLES and table in DERIVED_TABLES[name].sources:
             yield name, DERIVED_TABLES[name].rows_of(table, batch)
@@ -215,7 +215,7 @@ Rows = TypeVar("Rows", "pa.Table", "pa.RecordBatch")
 
 
 def declared_schema(report: Report) -> pa.Schema:
-    """The Arrow schema of a report's answer, with what its columns mean; times are microseconds in UTC, as Spark keeps them."""
+    """Return the Arrow schema of a report's answer, with what its columns mean; times are microseconds in UTC, as Spark keeps them."""
     types = {
         "string": pa.string(),
         "integer": pa.int64(),
@@ -228,7 +228,7 @@ def declared_schema(report: Report) -> pa.Schema:
 
 
 def as_declared(report: Report, answer: Rows) -> Rows:
-    """The answer, or some of its rows, with the columns and types of the report; times arrive as Unix milliseconds."""
+    """Return the answer, or some of its rows, with the columns and types of the report; times arrive as Unix milliseconds."""
     schema = declared_schema(report)
     columns = []
     for wanted in schema:
@@ -241,7 +241,7 @@ def as_declared(report: Report, answer: Rows) -> Rows:
 
 @cache
 def base_schema(table: str) -> pa.Schema:
-    """The schema of a base table under the names that the SQL uses."""
+    """Return the schema of a base table under the names that the SQL uses."""
     if table in DERIVED:
         return DERIVED_TABLES[table].schema
     schema = schemas.tables()[table]
@@ -249,7 +249,7 @@ def base_schema(table: str) -> pa.Schema:
 
 
 def as_base(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a table's batch that reports read, under their names there. Only times that cannot be are changed."""
+    """Return the columns of a table's batch that reports read, under their names there. Only times that cannot be are changed."""
     schema = base_schema(table)
     return pa.RecordBatch.from_arrays([_possible(source, batch.column(source)) for source in BASES[table]], schema=schema)
 

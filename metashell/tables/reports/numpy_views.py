@@ -122,7 +122,7 @@ class Clearing:
         self._no_list = gathered.lists.number(b"")
 
     def rows_for(self, part: pa.Table) -> pa.Table:
-        """The rows of partitions that a table `partition` has, one for each record that clears their ELR."""
+        """Return the rows of partitions that a table `partition` has, one for each record that clears their ELR."""
         is_told = filled_column(part, "kind") <= CREATED
         keys = np.unique((filled_column(part, "topic")[is_told].astype(np.int64) << 32) + filled_column(part, "partition_id")[is_told])
         partitions = keys.astype(np.int32)
@@ -154,7 +154,7 @@ class Clearing:
 
 
 def _state_batches(rows: pa.Table, states: States, gathered: PartitionRecords) -> Iterator[pa.RecordBatch]:
-    """The states as rows of the view."""
+    """Yield the states as rows of the view."""
     clusters, topics = _Topics(gathered), gathered.topics.things()
     lists, fields = _compact(states, gathered)
     place = {name: filled_column(rows, name) for name in ("topic", "partition_id", "position", "kind", "log_offset", "epoch", "at_ms")}
@@ -202,13 +202,13 @@ class _Topics:
 
 
 def _taken(numbers: DistinctNumbers, things: list[Any], kind: pa.DataType) -> pa.DictionaryArray:
-    """The things of these numbers, of which a dictionary holds those that occur; equal numbers lie together."""
+    """Return the things of these numbers, of which a dictionary holds those that occur; equal numbers lie together."""
     distinct, places = np.unique(numbers, return_inverse=True)
     return pa.DictionaryArray.from_arrays(places.astype(np.int32), pa.array([things[number] for number in distinct.tolist()], kind))
 
 
 def _compact(states: States, gathered: PartitionRecords) -> tuple[pa.ListArray, dict[str, DistinctNumbers]]:
-    """The lists that occur in these states, and the fields with the numbers that the lists have here."""
+    """Return the lists that occur in these states, and the fields with the numbers that the lists have here."""
     occurs = np.zeros(len(gathered.lists), bool)
     for name in LISTS:
         values = states.fields[name]
@@ -297,7 +297,7 @@ class RecordSums:
         self._pieces.append(Piece(log, batch.column("file")[0].as_py(), int(offsets.min()), int(offsets.max()), is_ascending, sums))
 
     def table(self) -> pa.Table:
-        """The view."""
+        """Return the view."""
         sums: Sums = {}
         by_log: dict[Log, list[int]] = defaultdict(list)
         for number, piece in enumerate(self._pieces):
@@ -315,7 +315,7 @@ class RecordSums:
         return pa.Table.from_pylist([dict(zip(RECORD_SUMS_SCHEMA.names, row, strict=True)) for row in rows], schema=RECORD_SUMS_SCHEMA)
 
     def _overlapping(self, numbers: list[int]) -> list[list[int]]:
-        """The pieces of a log that have offsets in common, in groups."""
+        """Return the pieces of a log that have offsets in common, in groups."""
         groups: list[list[int]] = []
         end = -1
         for number in sorted(numbers, key=lambda number: self._pieces[number].first):
@@ -404,5 +404,5 @@ class NumpyViews:
             self._partitions.add(table, batch)
 
     def make(self, view: str, topic_names: Callable[[], pa.Table], undone: Sequence[Span]) -> dict[str, pa.Table]:
-        """A view, and those that are made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
+        """Return a view, and those made with it. Errors: MetashellError for offsets that no log can reach; OSError for a full disk."""
         return {view: self._records.table()} if view == RECORD_SUMS else make_views(self._partitions, topic_names, undone)

@@ -101,14 +101,14 @@ def write_index(
 def answer_parts(
     report: Report, answer: pa.Table, form: str, *, sources: str, notes: tuple[str, ...] = (), has_index: bool = False
 ) -> Iterator[bytes]:
-    """An answer in a form, piece by piece, with what a reader must know of it where the form has room for that."""
+    """Yield an answer in a form, piece by piece, with what a reader must know of it where the form has room for that."""
     if form == "html":
         return iter([render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()])
     return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
 
 
 def parquet_parts(answer: pa.Table) -> Iterator[bytes]:
-    """A whole file of Parquet."""
+    """Yield a whole file of Parquet."""
     sink = pa.BufferOutputStream()
     parquet.write_table(answer.cast(with_spark_metadata(answer.schema)), sink, compression="zstd")
     yield sink.getvalue().to_pybytes()
@@ -124,7 +124,7 @@ Answers = Sequence[tuple[Report, "pa.Table"]]
 
 
 def chosen_form(forms: Sequence[str], *, of_several: bool) -> str:
-    """The one form in which answers go to standard output. Errors: UsageError where it takes a directory."""
+    """Return the one form in which answers go to standard output. Errors: UsageError where it takes a directory."""
     if len(set(forms)) > 1:
         raise UsageError(f"standard output takes one form, not {' and '.join(dict.fromkeys(forms))}; --out DIR writes several", "--format")
     form = forms[0] if forms else TABLE
@@ -149,7 +149,7 @@ def print_answers(display: Display, answers: Answers, form: str) -> None:
 
 
 def _objects(answers: Answers) -> Iterator[dict[str, Any]]:
-    """A row of each answer as JSON has it: times are Unix milliseconds."""
+    """Yield a row of each answer as JSON has it: times are Unix milliseconds."""
     for report, answer in answers:
         name = {"report": report.name} if len(answers) > 1 else {}
         yield from ({**name, **dict(zip(answer.column_names, row, strict=True))} for row in plain_rows(answer, unix_ms))
@@ -178,7 +178,7 @@ def _rows(display: Display, report: Report, names: Sequence[str], rows: Iterable
 
 
 def _cell(name: str, value: Any) -> Any:
-    """A cell: numbers without a unit stay numbers, which stand to the right."""
+    """Return a cell: numbers without a unit stay numbers, which stand to the right."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and short_name(name) == name):
         return value
     return cell_text(name, value)
@@ -193,7 +193,7 @@ CellText = Callable[[Any], str]
 
 
 def json_parts(answer: pa.Table) -> Iterator[bytes]:
-    """One array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
+    """Yield one array of objects, a row a line; times are Unix milliseconds, as in all JSON of ours."""
     if not answer.num_rows:
         yield b"[]\n"
         return
@@ -208,7 +208,7 @@ def json_parts(answer: pa.Table) -> Iterator[bytes]:
 
 
 def csv_parts(answer: pa.Table) -> Iterator[bytes]:
-    """A heading and a line a row; times are text in UTC."""
+    """Yield a heading and a line a row; times are text in UTC."""
     yield _csv(answer.column_names, []).encode()
     for batch in _slices(answer):
         parts: list[Any] = []
@@ -226,7 +226,7 @@ def _slices(answer: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _columns(batch: pa.RecordBatch, text: CellText, null: str, times: Callable[[pa.Array], pa.Array]) -> list[pa.Array]:
-    """Each column as the texts of its cells."""
+    """Return each column as the texts of its cells."""
     return [_texts(column, text, times).fill_null(null) for column in batch.columns]
 
 
@@ -250,7 +250,7 @@ def _json_text(value: object) -> str:
 
 
 def _csv_text(value: object) -> str:
-    """A value as a field of a line: what stands before the comma of a line of two."""
+    """Return a value as a field of a line: what stands before the comma of a line of two."""
     return _csv(["", ""], [[value, 0]])[len(",\n") : -len(",0\n")]
 
 
@@ -273,7 +273,7 @@ def _time_texts(times: pa.Array) -> pa.Array:
 
 
 def _joined(parts: list[Any], end: str) -> bytes:
-    """The parts of each row one after the other, and the rows likewise."""
+    """Return the parts of each row one after the other, and the rows likewise."""
     rows = compute.binary_join_element_wise(*parts, end, "")
     first, last = rows.offset, rows.offset + len(rows)
     offsets = np.frombuffer(rows.buffers()[1], np.int32, last + 1)

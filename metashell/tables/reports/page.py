@@ -52,12 +52,12 @@ INDEX: Final = "index.html"
 
 @cache
 def styles() -> str:
-    """The rules that only pages of reports need."""
+    """Return the rules that only pages of reports need."""
     return (files("metashell.tables.reports") / "page.css").read_text(encoding="utf-8")
 
 
 def render_page(report: Report, answer: pa.Table, *, sources: str, notes: Sequence[str] = (), has_index: bool = False) -> str:
-    """The HTML of a report's answer. `sources` says what was read, `notes` what a reader must know of it."""
+    """Return the HTML of a report's answer. `sources` says what was read, `notes` what a reader must know of it."""
     return html_page(report.title, report.summary, styles(), _body(report, answer, sources, notes, has_index))
 
 
@@ -90,7 +90,7 @@ def _count_words(count: int) -> str:
 
 
 def answer_table(report: Report, answer: pa.Table, rows_max: int = ROWS_MAX) -> Iterator[str]:
-    """The first rows of an answer as a table; nothing if there are none."""
+    """Yield the first rows of an answer as a table; nothing if there are none."""
     if not answer.num_rows:
         return
     names = shown_columns(answer)
@@ -112,7 +112,7 @@ def _cell(report: Report, name: str, row: dict[str, Any], css: str) -> Cell:
 
 
 def _css(report: Report, name: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The class of a column: short values stay whole, long ones are broken if there is no room."""
+    """Return the class of a column: short values stay whole, long ones are broken if there is no room."""
     kind = report.columns[name]
     if kind == "time":
         return "time whole" if list(report.columns.values()).count(kind) <= _WHOLE_TIMES_MAX else kind
@@ -128,7 +128,7 @@ Answers = Mapping[str, "pa.Table"]
 def render_index(
     answers: Answers, left_out: Sequence[Report], judged: Judged, *, sources: str, notes: Sequence[str] = (), fault_count: int = 0
 ) -> str:
-    """The HTML of the index. `left_out` are the reports whose log was not there."""
+    """Return the HTML of the index. `left_out` are the reports whose log was not there."""
     return html_page("Reports", sources, styles(), _index_body(answers, left_out, judged, notes, fault_count))
 
 
@@ -222,7 +222,7 @@ class Judged(NamedTuple):
 
 
 def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
-    """The state of every metadata log at the paths."""
+    """Return the state of every metadata log at the paths."""
     try:
         return Judged([_current_state(cluster) for cluster in read_state(paths, on_error=on_error)])
     except MetashellError as error:
@@ -255,7 +255,7 @@ def _as_of(cluster: Cluster) -> str:
 
 
 def is_open(report: Report, row: Mapping[str, Any]) -> bool:
-    """Whether what the row describes lasts beyond the end of the log."""
+    """Return whether what the row describes lasts beyond the end of the log."""
     return report.open is not None and row[report.open[0]] == report.open[1]
 
 
@@ -267,7 +267,7 @@ def ending_column(report: Report, row: Mapping[str, Any]) -> str:
 
 
 def open_rows(report: Report, answer: pa.Table) -> pa.Table:
-    """The rows of what had not ended."""
+    """Return the rows of what had not ended."""
     if report.open is None:
         return answer.slice(0, 0)
 

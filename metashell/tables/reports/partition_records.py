@@ -102,12 +102,12 @@ class PartitionRecords:
                 self._counts[part] += some.num_rows
 
     def parts(self, undone: Sequence[Span]) -> Iterator[pa.Table]:
-        """The rows of each part that have happened."""
+        """Yield the rows of each part that have happened."""
         for spool, count in zip(self._spools, self._counts, strict=True):
             yield self._without(spool.table(), undone) if count else GATHERED_SCHEMA.empty_table()
 
     def clears_without(self, undone: Sequence[Span]) -> list[dict[str, Any]]:
-        """The records that clear ELRs and have happened."""
+        """Return the records that clear ELRs and have happened."""
         return [
             clear
             for clear in self.clears
@@ -182,7 +182,7 @@ def _positions(offsets: DistinctNumbers, file: str, kind: int) -> DistinctNumber
 
 
 def require_position(offset: int, file: str) -> int:
-    """An offset that has a position. Errors: MetashellError for one that no log can reach."""
+    """Return an offset that has a position. Errors: MetashellError for one that no log can reach."""
     if offset > (INT64_MAX - 1) // 2:
         raise MetashellError(f"{file}: offset {offset} is out of range: no log reaches it")
     return offset
@@ -219,7 +219,7 @@ class Folded:
 
 
 def fold_states(part: pa.Table, file_ranks: DistinctNumbers) -> Folded:
-    """The states of a part. `file_ranks` tells the order of files' names by number."""
+    """Return the states of a part. `file_ranks` tells the order of files' names by number."""
     order, keys = _ordered(part, file_ranks)
     is_change = filled_column(part, "kind")[order] == CHANGED
     # Before its replicas are known a partition has no state.
@@ -240,19 +240,19 @@ def fold_states(part: pa.Table, file_ranks: DistinctNumbers) -> Folded:
 
 
 def filled_column(part: pa.Table, name: str) -> DistinctNumbers:
-    """A column without nulls."""
+    """Return a column without nulls."""
     found: DistinctNumbers = part.column(name).to_numpy()
     return found
 
 
 def _values(part: pa.Table, name: str) -> DistinctNumbers:
-    """A column, with `MISSING` for null."""
+    """Return a column, with `MISSING` for null."""
     found: DistinctNumbers = part.column(name).cast(pa.int64()).fill_null(MISSING).to_numpy()
     return found
 
 
 def _ordered(part: pa.Table, file_ranks: DistinctNumbers) -> tuple[DistinctNumbers, DistinctNumbers]:
-    """The rows in order of topic, partition and position, each record once however many copies of it there are; and their keys.
+    """Return the rows in order of topic, partition and position, each record once however many copies of it there are; and their keys.
 
     Of copies the one of the newest epoch counts, then the one whose file's name is first.
     """
@@ -282,7 +282,7 @@ def _starts(keys: DistinctNumbers) -> DistinctNumbers:
 
 
 def _filled(values: DistinctNumbers, starts: DistinctNumbers) -> DistinctNumbers:
-    """Each value or, where it is missing, the last one before it of the same partition."""
+    """Return each value or, where it is missing, the last one before it of the same partition."""
     last = np.maximum.accumulate(np.where(values != MISSING, np.arange(len(values)), -1))
     found: DistinctNumbers = np.where(last >= starts, values[last], MISSING)
     return found

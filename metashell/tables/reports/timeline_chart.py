@@ -38,7 +38,7 @@ class Bar(NamedTuple):
 
 
 def timeline_charts(rows: list[Row]) -> Iterator[str]:
-    """The pictures of all clusters that the rows are about."""
+    """Yield the pictures of all clusters that the rows are about."""
     clusters = sorted({row[CLUSTER] or "" for row in rows})
     for cluster in clusters:
         if len(clusters) > 1:
@@ -47,7 +47,7 @@ def timeline_charts(rows: list[Row]) -> Iterator[str]:
 
 
 def span_ms(rows: Iterable[Row]) -> tuple[int, int]:
-    """The time that the rows span."""
+    """Return the time that the rows span."""
     times = [unix_ms(row["started_at"]) for row in rows if row["started_at"] is not None]
     ends = [unix_ms(row["ended_at"]) for row in rows if row["ended_at"] is not None]
     open_ends = [unix_ms(row["started_at"]) + row["lasted_ms"] for row in rows if row["is_open"] and row["lasted_ms"] is not None]
@@ -78,7 +78,7 @@ def _picture(rows: list[Row]) -> Iterator[str]:
 
 
 def _lane_of(row: Row) -> tuple[int, int, str]:
-    """A row's lane, so that lanes sort: the quorum, brokers by id, then all others."""
+    """Return a row's lane, so that lanes sort: the quorum, brokers by id, then all others."""
     if row["kind"] == "broker":
         number = row["subject"].removeprefix("broker ")
         return (1, int(number) if number.isdigit() else 0, row["subject"])
@@ -87,7 +87,7 @@ def _lane_of(row: Row) -> tuple[int, int, str]:
 
 
 def _chosen(by_lane: dict[tuple[int, int, str], list[Bar]]) -> tuple[list[tuple[int, int, str]], int]:
-    """The lanes that are drawn, and how many brokers are not: those with the fewest events."""
+    """Return the lanes that are drawn, and how many brokers are not: those with the fewest events."""
     brokers = sorted((name for name in by_lane if name[0] == 1), key=lambda name: (-len(by_lane[name]), name))
     dropped = set(brokers[BROKERS_MAX:])
     return sorted(name for name in by_lane if name not in dropped), len(dropped)
@@ -108,7 +108,7 @@ def _bar(row: Row, first_ms: int, last_ms: int, leaders: dict[str, int]) -> Bar:
 
 
 def _merged(bars: list[Bar], first_ms: int, last_ms: int) -> list[Bar]:
-    """The bars in order of time, where those that would lie on each other are one."""
+    """Return the bars in order of time, where those that would lie on each other are one."""
     part = (last_ms - first_ms) / _PARTS
     found: list[Bar] = []
     says: list[list[str]] = []
@@ -159,7 +159,7 @@ _EDGE: Final = 0.12
 
 
 def draw_axis(labels: list[str], places: list[float]) -> str:
-    """Some of the labels at their places, from 0 to 1; they are in order."""
+    """Draw an axis with some of the labels at their places, from 0 to 1; they are in order."""
     step = max(1, -(-(len(labels) - 1) // (_LABELS - 1)))
     marks = []
     last = -1.0

@@ -59,7 +59,7 @@ class Run(NamedTuple):
 def transaction_spans(
     begins: Iterable[Place], ends: Iterable[Place], aborts: Iterable[Place], has_gap_after: Callable[[Place], bool]
 ) -> list[Span]:
-    """The span that each abort takes back: all from the transaction's begin on; and all of one that has not ended where the log does.
+    """Return the span that each abort takes back, from the transaction's begin on, and that of one still open at the log's end.
 
     An abort whose begin was not read takes back nothing; nor is a transaction open whose end may lie in what was not read.
 
@@ -78,7 +78,7 @@ def transaction_spans(
 
 
 def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> list[Span]:
-    """The span that a leader wrote from the offset at which a later leader began, whose log prevailed; if its own log did not prevail, all.
+    """Return the spans that were overwritten: a leader's, from where a later leader began whose log prevailed, or all if its own did not.
 
     A leader that died before anybody fetched its first record has overwritten nothing: the newest log lacks it (figure 8 of Raft).
     """
@@ -100,7 +100,7 @@ def overwritten_spans(elections: Iterable[Election], runs: Iterable[Run]) -> lis
 
 
 def _judged(elections: Iterable[Election], runs: Iterable[Run]) -> Iterator[tuple[Election, bool]]:
-    """Each election, and whether the log with the newest epoch of its cluster has records of its epoch, if it reaches there.
+    """Yield each election, and whether the log with the newest epoch of its cluster has records of its epoch, if it reaches there.
 
     The election's own record may be the one that is damaged.
     """
@@ -120,7 +120,7 @@ def _judged(elections: Iterable[Election], runs: Iterable[Run]) -> Iterator[tupl
 
 
 def spans_in(tables: dict[str, pa.Table]) -> list[Span]:
-    """The same from the base tables, as far as these have rows."""
+    """Return the spans of the base tables that were overwritten, or are of aborted or open transactions, as far as these have rows."""
     overwritten = overwritten_spans(_elections(tables), _runs(tables))
     begins, ends, aborts = (
         _places(without_uncommitted(name, tables[name], overwritten)) if name in tables else [] for name in (BEGIN, END, ABORT)
@@ -147,14 +147,14 @@ def _runs(tables: dict[str, pa.Table]) -> Iterator[Run]:
 
 
 def _batches_of_logs(tables: dict[str, pa.Table]) -> Iterator[pa.RecordBatch]:
-    """The rows of `batches`, those of one file together, as they were read; without those of checkpoints."""
+    """Yield the rows of `batches`, those of one file together, as they were read; without those of checkpoints."""
     for rows in tables[BATCHES].to_batches() if BATCHES in tables else ():
         if not in_checkpoint(rows.column("file")[0].as_py()):
             yield rows
 
 
 def _has_gap_after(place: Place, tables: dict[str, pa.Table]) -> bool:
-    """Whether offsets behind a place were not read, though later ones were."""
+    """Return whether offsets behind a place were not read, though later ones were."""
     cluster, offset = place
     found = [rows for rows in _batches_of_logs(tables) if rows.column("cluster_id")[0].as_py() == cluster]
     starts = np.concatenate([rows.column("log_offset").to_numpy() for rows in found])
@@ -173,12 +173,12 @@ def _places(table: pa.Table) -> list[Place]:
 
 
 def spans_for(name: str, spans: Iterable[Span]) -> list[Span]:
-    """The spans that a base table is without: batches of a transaction are in the log all the same."""
+    """Return the spans that a base table is without: batches of a transaction are in the log all the same."""
     return [] if name in _WHOLE else [span for span in spans if name != BATCHES or span.epoch is not None]
 
 
 def committed_sql(name: str, spans: Iterable[Span]) -> str | None:
-    """The condition for the rows of a base table that have happened, None for all of them."""
+    """Return the condition for the rows of a base table that have happened, None for all of them."""
     undone = " or ".join(
         f"(hex(cluster_id) = '{span.cluster_id.encode().hex().upper()}' and log_offset between {span.first} and {span.last}"
         + (")" if span.epoch is None else f" and epoch = {span.epoch})")
@@ -188,7 +188,7 @@ def committed_sql(name: str, spans: Iterable[Span]) -> str | None:
 
 
 def without_uncommitted(name: str, table: pa.Table, spans: Iterable[Span]) -> pa.Table:
-    """A base table without what has not happened. What checkpoints hold stays: their offsets are their own."""
+    """Return a base table without what has not happened. What checkpoints hold stays: their offsets are their own."""
     own = spans_for(name, spans)
     if not own or not table.num_rows:
         return table

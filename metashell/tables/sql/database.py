@@ -115,14 +115,14 @@ class Database:
             raise self._reason(error) from error
 
     def statements(self, text: str) -> list[str]:
-        """The statements of a text, without what separates them."""
+        """Return the statements of a text, without what separates them."""
         try:
             return [statement.query.strip().rstrip(";") for statement in self._connection.extract_statements(text)]
         except duckdb.Error as error:
             raise _refused(error) from error
 
     def ask(self, query: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The answer to one statement. Rows are made as they are read, so that errors may come then, and until the next question only."""
+        """Return the answer to one statement. Rows are made as they are read: errors may come then, and only until the next question."""
         self._end_answer()
         try:
             count = len(self._connection.extract_statements(query))
@@ -216,11 +216,11 @@ class Scan(NamedTuple):
     fail: Callable[[BaseException], None]
 
     def names(self, column: str) -> bool:
-        """Whether it may want a column, be it for the condition only."""
+        """Return whether it may want a column, be it for the condition only."""
         return self.columns is None or column in self.columns or column in str(self.condition)
 
     def of(self, table: pa.Table) -> Any:
-        """The scanner of a table that has all the rows."""
+        """Return the scanner of a table that has all the rows."""
         return ds.dataset(table).scanner(columns=self.columns, filter=self.condition)
 
 
@@ -238,7 +238,7 @@ class Trouble:
         self._error = self._error or error
 
     def taken(self) -> BaseException | None:
-        """The error, once."""
+        """Return the error, once."""
         error, self._error = self._error, None
         return error
 
@@ -287,14 +287,14 @@ class FilterBounds:
         self._condition = condition
 
     def bounds(self) -> Bounds:
-        """The bounds between which all rows lie that the filter keeps."""
+        """Return the bounds between which all rows lie that the filter keeps."""
         try:
             return reduce(lambda found, name: found.on(name, self._range(name)), BOUNDED, ANY)
         except pa.ArrowException:
             return ANY
 
     def types(self, column: str = "type") -> frozenset[str] | None:
-        """The only texts that a column has in rows that the filter keeps, None where there may be others."""
+        """Return the only texts that a column has in rows that the filter keeps, None where there may be others."""
         if column not in self._schema.names:
             return None
         named = sorted({found[1] for found in _TEXT.finditer(str(self._condition))})
@@ -349,7 +349,7 @@ def _judged_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _least(may_be: Any, low: int, high: int) -> int:
-    """The number above the largest one for which it was shown that `may_be` does not hold; it does not at `low`, and may at `high`."""
+    """Return the number above the largest one for which `may_be` was shown not to hold; it does not at `low`, and may at `high`."""
     while high - low > 1:
         middle = (low + high) // 2
         if may_be(middle):

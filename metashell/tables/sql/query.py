@@ -139,25 +139,25 @@ class Session:
             self._find()
 
     def columns(self) -> dict[str, list[str]]:
-        """The names of all tables, the state's first, and of their columns."""
+        """Return the names of all tables, the state's first, and of their columns."""
         return {name: list(schema.names) for name, schema in self._schemas.items() if name not in self._absent}
 
     def functions(self) -> list[str]:
-        """The names of DuckDB's functions that are words, with ours."""
+        """Return the names of DuckDB's functions that are words, with ours."""
         _, batches = self._database.ask(
             "select distinct function_name from duckdb_functions() where regexp_full_match(function_name, '[a-z]\\w*') order by 1"
         )
         return [name for batch in batches for name in batch.column(0).to_pylist()]
 
     def statements(self, text: str) -> list[str]:
-        """The statements of a text. Errors: QueryError for what is no SQL."""
+        """Return the statements of a text. Errors: QueryError for what is no SQL."""
         try:
             return self._database.statements(with_quotes(text))
         except RefusedError as error:
             raise QueryError(error) from error
 
     def ask(self, text: str) -> Answer:
-        """The answer to one statement; rows come as they are read.
+        """Return the answer to one statement; rows come as they are read.
 
         Errors: QueryError for what DuckDB refuses; UsageError for a table of a log that is not there; LogCorruptError or MetashellError
         at a fault, unless faults are skipped.
@@ -219,7 +219,7 @@ class Session:
                 self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
 
     def _serve_state(self, name: str, scan: Scan) -> Any:
-        """The rows of a table of the state that a scan wants where no word of the question was its name."""
+        """Return the rows of a table of the state that a scan wants where no word of the question was its name."""
         with self._scanning_state:
             self._state_scanned.add(name)
             if self._clusters is None:
@@ -238,7 +238,7 @@ class Session:
         return clusters
 
     def _note(self, state: Sequence[str], events: set[str]) -> str:
-        """A note about the state: several clusters, perhaps by mistake, a newer release, or rows of a lake that are not shown."""
+        """Return a note about the state: several clusters, perhaps by mistake, a newer release, or rows of a lake that are not shown."""
         if isinstance(self._events, LakeTables):
             return self._events.note(events)
         clusters = self._clusters if state and self._clusters else []
@@ -263,7 +263,7 @@ def _lake(paths: Sequence[str]) -> str | None:
 
 
 def query(text: str, paths: Sequence[str], **how: Any) -> Answer:
-    """The answer to one statement over the logs at `paths`; `how` and errors are those of `Session`."""
+    """Return the answer to one statement over the logs at `paths`; `how` and errors are those of `Session`."""
     return Session(paths, **how).ask(text)
 
 
@@ -290,7 +290,7 @@ _OF_GROUPS: Final = frozenset({"by", "all", "sets"})
 
 
 def with_quotes(question: str) -> str:
-    """The question with quotes around the names of columns that DuckDB would take for words of its own."""
+    """Return the question with quotes around the names of columns that DuckDB would take for words of its own."""
     lowered = question.lower()
     if not any(name in lowered for name in _NAMES):
         return question
@@ -309,7 +309,7 @@ def with_quotes(question: str) -> str:
 
 
 def _word(data: bytes, start: int) -> str:
-    """The word or the sign that begins there, in small letters."""
+    """Return the word or the sign that begins there, in small letters."""
     end = start
     while end < len(data) and (data[end : end + 1].isalnum() or data[end : end + 1] == b"_"):
         end += 1

@@ -118,7 +118,7 @@ class EventTables:
         return max((self._newer.get(name, {}) for name in self._named), key=len, default={})
 
     def serve(self, name: str, scan: Scan) -> Any:
-        """The rows of one table that a scan wants. Errors: LogCorruptError or MetashellError at a fault, unless faults are skipped."""
+        """Return the rows of a table that a scan wants. Errors: LogCorruptError or MetashellError at a fault, unless faults are skipped."""
         with self._reading:
             self._go_on()
             wanted = self._wanted(name, scan)
@@ -178,7 +178,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def is_lake(place: str) -> bool:
-    """Whether a path or URI is that of a lake. Errors: PathError of a store that fails."""
+    """Return whether a path or URI is that of a lake. Errors: PathError of a store that fails."""
     if not is_uri(place) or place.lower().startswith("file:"):
         return os.path.isfile(os.path.join(path_of_uri(place) if is_uri(place) else place, FORMAT))
     from metashell.tables.stores.file_systems import errors_of, file_system
@@ -258,7 +258,7 @@ class LakeTables:
         return [column for column in self._state.schemas.get(name, {}) if column not in known] if known else []
 
     def serve(self, name: str, scan: Scan) -> Any:
-        """The rows of one table that a scan wants."""
+        """Return the rows of one table that a scan wants."""
         self._go_on()
         schema = self.schemas[name]
         files = [file for file in self._state.files.values() if file.table == name]
@@ -315,7 +315,7 @@ def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, colum
 
 
 def _known_of(file: LakeFile, schema: pa.Schema) -> pc.Expression:
-    """What the name of a file tells of its rows: their cluster, and between which times they are."""
+    """Return the condition that all rows of a file meet by its name: their cluster and, where it names a day, the bounds of their times."""
     cluster_id, day = partition_of(file.name)
     known = pc.field("cluster_id") == pa.scalar(cluster_id, pa.string())
     if not day or "timestamp" not in schema.names:
@@ -329,7 +329,7 @@ def _known_of(file: LakeFile, schema: pa.Schema) -> pc.Expression:
 
 
 def _with_ids(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of a file with the types that the table has: ids in lists are bytes in files."""
+    """Return a batch of a file with the types that the table has: ids in lists are bytes in files."""
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
         if pa.types.is_list(field.type) and field.type.value_type == UUID:
@@ -363,7 +363,7 @@ class Spool:
             self._writer.write_batch(slim)
 
     def table(self) -> pa.Table:
-        """All rows. Their pages are the file's, so the system can drop them from memory and read them again."""
+        """Return all rows. Their pages are the file's, so the system can drop them from memory and read them again."""
         assert self._writer is not None, "a table without rows has no schema"
         with temporary_files():
             self._writer.close()
@@ -383,7 +383,7 @@ def _slim(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def spooled_schema(name: str, form: Form) -> pa.Schema:
-    """The schema of a spooled table of events."""
+    """Return the schema of a spooled table of events."""
     schema = schema_of(name, form)
     return _slim(pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)).schema
 
@@ -391,7 +391,7 @@ def spooled_schema(name: str, form: Form) -> pa.Schema:
 def read_tables(
     splits: Sequence[Split], options: ReadOptions, kept: Kept, newer: NewerNotes | None = None
 ) -> tuple[dict[str, pa.Table], int]:
-    """The tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
+    """Return the tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
 
     What a newer release wrote goes to `newer`.
 

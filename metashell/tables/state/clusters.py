@@ -57,7 +57,7 @@ class NoMetadataError(PathError):
 
 
 def read_state(paths: Sequence[str], *, on_error: OnError = "fail", image_at: ImageAt | None = None) -> list[Cluster]:
-    """The clusters of all metadata logs at `paths`, ordered by id.
+    """Return the clusters of all metadata logs at `paths`, ordered by id.
 
     Copies of one log count once: that without faults before those with, then that which reaches furthest, then that of which most is
     certain. Copies are of one cluster if they have a topic or a broker's incarnation in common, or if their meta.properties say so and
@@ -110,7 +110,7 @@ def _read_local(paths: Sequence[str], on_error: OnError, image_at: ImageAt | Non
 
 
 def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
-    """The paths of all metadata logs, in groups of which each can be read by itself: those of one cluster or, where meta.properties do not
+    """Return the paths of all metadata logs, in groups that can each be read alone: those of one cluster or, where meta.properties do not
     tell all of them apart, all. Logs at URIs are named by theirs, and only listed here.
 
     Errors: those of `read_state` about paths and stores.
@@ -130,12 +130,12 @@ def copies_by_cluster(paths: Sequence[str]) -> list[list[str]]:
 
 
 def no_metadata(paths: Sequence[str]) -> NoMetadataError:
-    """The error for a question about the state of what is no metadata log."""
+    """Return the error for a question about the state of what is no metadata log."""
     return NoMetadataError(f"{' '.join(map(shown_uri, paths))}: no metadata log here, which the tables of the state are made from")
 
 
 def image_of(path: str) -> MetadataImage:
-    """The newest image of a file or a directory."""
+    """Return the newest image of a file or a directory."""
     with open_source(path) as source:
         return load_image(source)
 
@@ -145,7 +145,7 @@ def _id_and_path(cluster: Cluster) -> tuple[str, str]:
 
 
 def _metadata_logs(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The id of the cluster and the path of every metadata log; several files of one directory are one log."""
+    """Yield the id of the cluster and the path of every metadata log; several files of one directory are one log."""
     seen = set()
     for path in _places(paths):
         for log in _logs_at(path):
@@ -182,7 +182,7 @@ def _logs_at(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _logs_of_store(uri: str) -> Iterator[tuple[str, str]]:
-    """The same of a URI, whose query every log keeps: it may say where the store is."""
+    """Yield cluster ids and metadata logs at a URI. Each log keeps the query, which may say where the store is."""
     from metashell.tables.remote_files import remote_input
 
     tree, top, is_folder = remote_input(uri)
@@ -266,7 +266,7 @@ def _ranges(features: Mapping[str, tuple[int, int]]) -> Row:
 
 
 def config_rows(image: MetadataImage, *, show_secrets: bool) -> Iterator[Row]:
-    """The default resource of a type has the empty name, as in its records."""
+    """Yield the configs of all resources. The default resource of a type has the empty name, as in its records."""
     for (kind, resource), values in sorted(image.configs.items()):
         for key, value in sorted(values.items()):
             is_sensitive = is_sensitive_config(kind, key)
@@ -312,7 +312,7 @@ def feature_rows(image: MetadataImage) -> Iterator[Row]:
 
 
 def voter_rows(image: MetadataImage) -> Iterator[Row]:
-    """The voters of the newest set or, where voters are static, those whom the newest election names."""
+    """Yield the voters of the newest set or, where voters are static, those whom the newest election names."""
     leader = -1 if image.leader is None else image.leader.id
     if image.voters is None:
         for id in () if image.leader is None else image.leader.voter_ids:
@@ -330,7 +330,7 @@ def voter_rows(image: MetadataImage) -> Iterator[Row]:
 
 
 def source_row(cluster: Cluster) -> Row:
-    """The origin of a cluster's state; a position that is not known is null."""
+    """Return the origin of a cluster's state; a position that is not known is null."""
     provenance = cluster.image.provenance
     known = {"offset": provenance.offset, "epoch": provenance.epoch, "timestamp": provenance.timestamp_ms}
     return {

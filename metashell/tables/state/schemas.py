@@ -166,7 +166,7 @@ OLD_SCHEMAS: Final = {name: _old_schema(schema) for name, schema in SCHEMAS.item
 
 
 def old_batch(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch as it was; texts may be dictionaries, as in the batch."""
+    """Return a batch as it was; texts may be dictionaries, as in the batch."""
     arrays = []
     for field in OLD_SCHEMAS[name]:
         text = f"{field.name}_text"

@@ -33,24 +33,24 @@ _TEXT_OF = "_text"
 
 
 def state_schemas(columns: Form = "typed") -> dict[str, pa.Schema]:
-    """The schemas of the tables in one form, "raw" for the one of before."""
+    """Return the schemas of the tables in one form, "raw" for the one of before."""
     return OLD_SCHEMAS if columns == "raw" else SCHEMAS
 
 
 def spark_state_schema(name: str, columns: Form = "typed") -> pa.Schema:
-    """The schema of a table as Spark takes it."""
+    """Return the schema of a table as Spark takes it."""
     return shaped_schema(state_schemas(columns)[name], spark_type)
 
 
 def state_table(name: str, clusters: Sequence[Cluster], *, show_secrets: bool = False, columns: Form = "typed") -> pa.Table:
-    """One table with the rows of all clusters, as DuckDB takes it."""
+    """Return one table with the rows of all clusters, as DuckDB takes it."""
     made = (batch for cluster in clusters for batch in state_batches(name, cluster, show_secrets=show_secrets, columns=columns))
     batches = list(map(sql_batch, made))
     return pa.Table.from_batches(batches, None if batches else state_schemas(columns)[name])
 
 
 def state_batches(name: str, cluster: Cluster, *, show_secrets: bool = False, columns: Form = "typed") -> Iterator[pa.RecordBatch]:
-    """The rows of one cluster."""
+    """Yield the rows of one cluster."""
     made = _batches(name, cluster, show_secrets)
     return made if columns == "typed" else (old_batch(name, batch) for batch in made)
 
@@ -77,7 +77,7 @@ def _rows(name: str, cluster: Cluster, show_secrets: bool) -> Iterator[Row]:
 
 
 def _column(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
-    """A column of some rows; the text of an id is made from the id."""
+    """Return a column of some rows; the text of an id is made from the id."""
     name, kind = field.name, field.type
     if name.endswith(_TEXT_OF):
         found = [row.get(name.removesuffix(_TEXT_OF)) for row in rows]
@@ -102,12 +102,12 @@ def _id_text(value: Any) -> Any:
 
 
 def spark_state_batch(name: str, batch: pa.RecordBatch, columns: Form = "typed") -> pa.RecordBatch:
-    """A batch as Spark takes it: without dictionaries, ids as their bytes, times in microseconds."""
+    """Return a batch as Spark takes it: without dictionaries, ids as their bytes, times in microseconds."""
     return shaped_batch(batch, spark_state_schema(name, columns))
 
 
 def plain(name: str, batch: pa.RecordBatch, columns: Form = "typed") -> pa.RecordBatch:
-    """The batch with the types of its schema, for what knows no dictionaries."""
+    """Return the batch with the types of its schema, for what knows no dictionaries."""
     return shaped_batch(batch, state_schemas(columns)[name])
 
 
@@ -140,14 +140,14 @@ _ATTRIBUTES: Final = {"eligible_leader_replicas": "elr"}
 
 
 def partition_batches(image: MetadataImage, cluster_id: str) -> Iterator[pa.RecordBatch]:
-    """All partitions, ordered by topic and id."""
+    """Yield all partitions, ordered by topic and id."""
     topics = _in_order(image)
     naming = _Naming(cluster_id, topics)
     return map(naming.finished, _raw_batches(topics))
 
 
 def topic_batch(image: MetadataImage, cluster_id: str) -> pa.RecordBatch:
-    """All topics by name. The replication factor is that of the first partition, as in `kafka-topics --describe`."""
+    """Return all topics by name. The replication factor is that of the first partition, as in `kafka-topics --describe`."""
     topics = _in_order(image)
     counts = np.zeros(len(topics), np.int32)
     factors = np.zeros(len(topics), np.int32)
@@ -179,7 +179,7 @@ def _in_order(image: MetadataImage) -> list[TopicImage]:
 
 
 def _raw_batches(topics: Sequence[TopicImage]) -> Iterator[pa.RecordBatch]:
-    """The partitions of topics in the order of these, as `_RAW`; those of one topic are in one batch."""
+    """Yield the partitions of topics in the order of these, as `_RAW`; those of one topic are in one batch."""
     chunk = _Chunk()
     for number, topic in enumerate(topics):
         chunk.add(number, topic)
@@ -218,7 +218,7 @@ class _Chunk:
             self.row_count += 1
 
     def read(self) -> pa.RecordBatch:
-        """All rows, ordered by topic and id."""
+        """Return all rows, ordered by topic and id."""
         batches = list(self._read_spans()) if self._spans else []
         if self._objects or not batches:
             batches.append(_object_batch(self._objects))
@@ -245,7 +245,7 @@ class _Chunk:
             yield from self._read_version(version, buffer, numbers[rows], starts[rows], ends[rows])
 
     def _without_repeated(self, buffer: Buffer, starts: Ints, ends: Ints, owners: Ints) -> tuple[Ints, Ints, Ints]:
-        """The records of topics whose partitions are 0, 1, 2, ... in order; the others, of which some may be repeated, become objects."""
+        """Return the records of topics whose partitions are 0, 1, 2, ... in order; the others, perhaps repeated, become objects."""
         counts = np.bincount(owners, minlength=len(self._topics))
         expected = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         unusual = np.unique(owners[buffer.take("int32", starts + _FRAME_SIZE) != expected])
@@ -324,18 +324,18 @@ class _Naming:
 
 
 def same_text(text: str, count: int) -> pa.DictionaryArray:
-    """One text for all rows, stored once."""
+    """Return one text for all rows, stored once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text], pa.string()))
 
 
 def list_sizes(lists: pa.ListArray) -> Ints:
-    """The number of elements of each list."""
+    """Return the number of elements of each list."""
     sizes: Ints = np.diff(lists.offsets.to_numpy()).astype(np.int64)
     return sizes
 
 
 def _directories(lists: pa.ListArray, replica_counts: Ints) -> pa.ListArray:
-    """The ids of directories; a record that names none means MIGRATING, once for each replica."""
+    """Return the ids of directories; a record that names none means MIGRATING, once for each replica."""
     counts = list_sizes(lists)
     given = typed_arrays.stored(lists.flatten())
     nameless = counts == 0

@@ -30,7 +30,7 @@ _ONE_SLASH = re.compile(r"(?:s3a?|s3n|gs|gcs|abfss?|wasbs?|hdfs|viewfs|file):(?!
 
 
 def open_store(place: str, *, sources: Iterable[str] = (), only_reads: bool = False) -> Store:
-    """The store of a path or URI. Nothing is created and no request is sent yet: see `require_writable`.
+    """Return the store of a path or URI. Nothing is created and no request is sent yet: see `require_writable`.
 
     Errors: UsageError for a URI that no store has; PathError for a place in one of the `sources` or in a directory of logs, unless the
     caller `only_reads`.

@@ -52,7 +52,7 @@ _QUOTED = "not a URI: characters that mean something in one are quoted, a space 
 
 
 def file_system(uri: str) -> tuple[Any, str]:
-    """The file system of a URI and the path in it.
+    """Return the file system of a URI and the path in it.
 
     Errors: UsageError for a URI that pyarrow does not understand, PathError where no store answers or its client cannot start.
     """
@@ -137,7 +137,7 @@ def errors_of(uri: str) -> Iterator[None]:
 
 
 def store_error(uri: str, error: Exception) -> PathError:
-    """The error of a store in one line, without credentials: stores quote what they were given."""
+    """Return the error of a store in one line, without credentials: stores quote what they were given."""
     said = str(error)
     if is_bare(said):
         said = _reason_of(uri) or said
@@ -155,12 +155,12 @@ def _reason_of(uri: str) -> str:
 
 
 def nothing_at(uri: str, system: Any, path: str) -> PathError:
-    """The error for a URI at which nothing is, with its file system and its path there: the bucket itself may be missing."""
+    """Return the error for a URI at which nothing is, with its file system and its path there: the bucket itself may be missing."""
     return PathError(f"{shown_uri(uri)}: {NOTHING if has_bucket(system, path) else no_bucket(uri)}", shown_uri(uri))
 
 
 def has_bucket(system: Any, path: str) -> bool:
-    """Whether the bucket of a path is there, as far as its store says that."""
+    """Return whether the bucket of a path is there, as far as its store says that."""
     try:
         return system.type_name not in _OF_BUCKETS or bool(system.get_file_info(path.partition("/")[0]).type != FileType.NotFound)
     except TROUBLE:
@@ -203,7 +203,7 @@ _REFUSED: Final = ("400", "401", "403")
 
 
 def plain_words(uri: str, said: str) -> str:
-    """One line of what a store said of a URI, without credentials, and without the URI."""
+    """Return one line of what a store said of a URI, without credentials, and without the URI."""
     if (found := _AWS.search(said)) is not None:
         line = _of_amazon(uri, *found.groups())
     else:
@@ -214,7 +214,7 @@ def plain_words(uri: str, said: str) -> str:
 
 
 def no_bucket(uri: str) -> str:
-    """The words for a bucket that is not there."""
+    """Return the words for a bucket that is not there."""
     return f"the bucket {bucket_of(uri)} does not exist"
 
 
@@ -223,7 +223,7 @@ def bucket_of(uri: str) -> str:
 
 
 def is_bare(said: str) -> bool:
-    """Whether a store has refused without a reason: the answer to a `HEAD` has no text."""
+    """Return whether a store has refused without a reason: the answer to a `HEAD` has no text."""
     found = _AWS.search(said)
     return found is not None and _NO_BODY in found[4] and (found[1] == "ACCESS_DENIED" or found[2] in ("301", "307", *_REFUSED))
 
@@ -362,7 +362,7 @@ def _reason(address: Address) -> _Reason | None:
 
 
 def _resolved(address: Address) -> list[Any]:
-    """The places that a name stands for. Errors: OSError, TimeoutError; a resolver alone may take half a minute."""
+    """Return the places that a name stands for. Errors: OSError, TimeoutError; a resolver alone may take half a minute."""
     answers: SimpleQueue[list[Any] | OSError] = SimpleQueue()
 
     def ask() -> None:
@@ -384,7 +384,7 @@ def _resolved(address: Address) -> list[Any]:
 
 
 def _connected(places: list[Any]) -> socket.socket:
-    """A connection to the first of some places that takes one. Errors: OSError of the last one, TimeoutError after `CONNECT_S` in all."""
+    """Connect to the first of some places that accepts. Errors: OSError of the last one, TimeoutError after `CONNECT_S` in all."""
     until_s = time.monotonic() + CONNECT_S
     trouble: OSError = TimeoutError()
     for number, (family, kind, protocol, _, where) in enumerate(places):

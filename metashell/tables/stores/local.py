@@ -27,7 +27,7 @@ PART = ".part"
 
 
 def path_of_uri(uri: str) -> str:
-    """The path of a `file://` URI. Errors: UsageError for one of another machine."""
+    """Return the path of a `file://` URI. Errors: UsageError for one of another machine."""
     rest = uri.partition(URI_MARK)[2].partition("?")[0]
     if not rest.startswith("/"):
         host, _, rest = rest.partition("/")
@@ -57,7 +57,7 @@ class LocalStore:
         return os.path.join(self._folder, checked_name(name))
 
     def require_writable(self) -> None:
-        """A missing folder is not created: the nearest folder above it is checked."""
+        """Check that files can be written. A missing folder is not created: the nearest folder above it is checked."""
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."
@@ -200,7 +200,7 @@ class LocalStore:
 
 
 def _unfinished(base: str) -> str:
-    """A name that no other process has, and that readers of tables pass over; a long name is cut, so that the file system takes it."""
+    """Return a name that no other process has and that readers of tables ignore; a long name is cut to what file systems take."""
     return f".{os.fsdecode(os.fsencode(base)[:180])}.{os.getpid()}-{os.urandom(4).hex()}{PART}"
 
 
@@ -266,7 +266,7 @@ def refuse_sources(place: str, sources: Iterable[str]) -> None:
 
 
 def _local(source: str) -> list[str]:
-    """The paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
+    """Return the paths of this machine that a source stands for: none for a store, and for a pattern that matches nothing."""
     if is_uri(source):
         return [path_of_uri(source)] if source.partition(URI_MARK)[0].lower() == "file" else []
 
@@ -277,7 +277,7 @@ def _local(source: str) -> list[str]:
 
 
 def _lies_in(own: list[str], parts: list[str]) -> bool:
-    """Whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
+    """Return whether a place is, or lies in, one that the parts of a path stand for, which may be patterns."""
     if not parts or not own:
         return not parts
     if parts[0] == "**" and (_lies_in(own, parts[1:]) or _lies_in(own[1:], parts)):
@@ -286,7 +286,7 @@ def _lies_in(own: list[str], parts: list[str]) -> bool:
 
 
 def _parts(uri: str) -> list[str]:
-    """The scheme and the parts of a path, without what opens the store."""
+    """Return the scheme and the parts of a path, without what opens the store."""
     scheme, _, rest = shown_uri(uri).partition(URI_MARK)
     path = unquote(rest.partition("?")[0])
     return [_SAME.get(scheme.lower(), scheme.lower()), *filter(None, path.split("/"))]

@@ -43,7 +43,7 @@ class LockOwner:
 
 
 def find_lock_owner(store: Store) -> LockOwner | None:
-    """The owner of the lock on a folder, None if nobody writes to it now.
+    """Return the owner of the lock on a folder, None if nobody writes to it now.
 
     In a store the clock of this machine stands for that of the store, which only a writer can read. Errors: MetashellError.
     """
@@ -68,7 +68,7 @@ def _local_lock_owner(folder: str) -> LockOwner | None:
 
 
 def _is_locked(descriptor: int, said: dict[str, Any]) -> bool:
-    """Whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
+    """Return whether another process has a lock on a file: Linux tells; elsewhere we trust the content of the file."""
     if sys.platform != "linux":
         return not is_dead(said)
 
@@ -109,7 +109,7 @@ def parse_owner(text: bytes) -> dict[str, Any]:
 
 
 def owner_text(said: dict[str, Any]) -> str:
-    """The owner in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
+    """Return the owner in a sentence: `metashell export (process 4711 on example) since 2025-01-31 12:00:00Z`."""
     words = {key: terminal_line(str(said.get(key, "?"))) for key in ("purpose", "pid", "host", "since")}
     return f"{words['purpose']} (process {words['pid']} on {words['host']}) since {words['since']}"
 
@@ -118,7 +118,7 @@ def owner_text(said: dict[str, Any]) -> str:
 
 
 def is_dead(said: dict[str, Any]) -> bool:
-    """Whether a process of this very machine is known to have ended; of another machine nothing is known."""
+    """Return whether a process of this very machine is known to have ended; of another machine nothing is known."""
     if not said.get("machine") or said.get("machine") != _machine() or not isinstance(said.get("pid"), int):
         return False
     try:
@@ -150,7 +150,7 @@ class FolderLock:
     """A lock that is never lost while its process lives."""
 
     def require(self) -> None:
-        """Nothing can take it away."""
+        """Do nothing: no other process can take this lock."""
 
     def listed(self, store: Store, folder: str) -> list[StoreFile]:
         return store.files(folder)
@@ -188,12 +188,12 @@ def folder_lock(folder: str, name: str, purpose: str) -> Iterator[FolderLock]:
 
 
 def is_ours(folder: str) -> bool:
-    """Whether this process has locked a folder. Opening the file of that lock here and closing it loses the lock."""
+    """Return whether this process has locked a folder. Opening the file of that lock here and closing it loses the lock."""
     return os.path.realpath(folder) in _OURS
 
 
 def _locked_file(folder: str, real: str, path: str) -> int:
-    """The descriptor of the locked file."""
+    """Return the descriptor of the locked file."""
     try:
         os.makedirs(real, exist_ok=True)
         for _ in range(_TRIES):
@@ -223,7 +223,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _is_still(path: str, descriptor: int) -> bool:
-    """Whether the locked file still has its name: its last owner may just have removed it."""
+    """Return whether the locked file still has its name: its last owner may just have removed it."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 
 def in_use_error(shown: str, said: bytes) -> UsageError:
-    """The error for a folder that another process has locked, with what it wrote about itself."""
+    """Return the error for a folder that another process has locked, with what it wrote about itself."""
     found = parse_owner(said)
     who = owner_text(found) if found else "another process"
     return UsageError(f"{shown}: is in use by {who}; wait for it, or name another --out", shown)
@@ -284,7 +284,7 @@ class StoreLock:
         self._thread.start()
 
     def _others(self) -> Iterator[tuple[str, bytes]]:
-        """The locks of others that may be alive: what they wrote about themselves."""
+        """Yield the locks of others that may be alive: what they wrote about themselves."""
         found = self.listed(self._files, LOCK_FOLDER)
         (now_ms,) = (file.mtime_ms for file in found if file.name == self.name)
         for file in found:
@@ -319,7 +319,7 @@ class StoreLock:
                 self._write()
 
     def _is_lost(self) -> bool:
-        """Whether another can have it; once true, it stays true. Errors: MetashellError of the store, which says nothing yet."""
+        """Return whether another can have it; once true, it stays true. Errors: MetashellError of the store, which says nothing yet."""
         if not self._lost and now_s() - self._renewed_s > _LOST_AFTER_S:
             self._lost = f"was not renewed for {_LOST_AFTER_S:.0f} s"
         if not self._lost and not self._files.has(self.name):

@@ -86,7 +86,7 @@ class RemoteStore:
         return PathError(f"{shown}: {said}", shown)
 
     def require_writable(self) -> None:
-        """A small file is written, found, read and removed. Errors: PathError, for whatever does not work."""
+        """Write, find, read and remove a small file. Errors: PathError, for whatever does not work."""
         kind = self._ask("", lambda: self._info(self._top)).type
         if kind == FileType.File:
             raise PathError(f"{self.shown}: Not a directory", self.shown)
@@ -107,7 +107,7 @@ class RemoteStore:
             raise PathError(f"{self.shown}: what is written there is not found again", self.shown)
 
     def _found(self, name: str, path: str) -> list[str]:
-        """The path, if a file is there. Opening it is one request, where pyarrow otherwise asks for a folder too. Errors: PathError."""
+        """Return the path if a file is there. Opening it is one request; otherwise pyarrow asks for a folder too. Errors: PathError."""
 
         def work() -> list[str]:
             try:
@@ -119,7 +119,7 @@ class RemoteStore:
         return self._ask(name, work)
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Return whether a file is there."""
         return bool(self._found(name, self._path(name)))
 
     def _info(self, path: str | Sequence[str]) -> Any:
@@ -150,7 +150,7 @@ class RemoteStore:
             _uninterrupted(lambda: self._ask(name, lambda: self._write(path, data)))
 
     def _write(self, path: str, data: Any) -> None:
-        """One call with all that there is: closing afterwards ends an upload that is whole."""
+        """Write everything in one call: closing afterwards ends an upload that is whole."""
         if self._system.type_name in _RENAMES:
             self._write_and_rename(path, data)
             return

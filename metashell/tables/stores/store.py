@@ -36,7 +36,7 @@ class Held(Protocol):
         ...
 
     def listed(self, store: Store, folder: str) -> list[StoreFile]:
-        """The files below a folder that the lock lies in, by a list that is not older than the lock. Errors: MetashellError."""
+        """Return the files below a folder that the lock lies in, by a list that is not older than the lock. Errors: MetashellError."""
         ...
 
 
@@ -52,7 +52,7 @@ class Store(Protocol):
     is_local: bool
 
     def shown_name(self, name: str) -> str:
-        """The path or URI of a file, for messages."""
+        """Return the path or URI of a file, for messages."""
         ...
 
     def require_writable(self) -> None:
@@ -60,22 +60,22 @@ class Store(Protocol):
         ...
 
     def create(self, name: str, *, durable: bool = False) -> AbstractContextManager[BinaryIO]:
-        """A new file, or one in another's place: it has its name only after the block has ended without an error.
+        """Open a new file, or one in another's place: it gets its name only after the block has ended without an error.
 
         With `durable` its bytes and its name are on disk by then.
         """
         ...
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
-        """The same for bytes that are there already."""
+        """Write a file of these bytes, as `create` does."""
         ...
 
     def put_file(self, name: str, path: str, *, durable: bool = False) -> None:
-        """The same for a file of this machine, which is gone afterwards."""
+        """Move a file of this machine into the store, as `create` does; it is gone from its path afterwards."""
         ...
 
     def put_files(self, files: Iterable[tuple[str, str]]) -> None:
-        """The same for many (name, path), several at a time where that pays."""
+        """Move many (name, path) into the store, several at a time where that pays."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -87,7 +87,7 @@ class Store(Protocol):
         ...
 
     def files(self, below: str = "") -> list[StoreFile]:
-        """All files below a folder, at any depth, by name; no file that is being written."""
+        """Return all files below a folder, at any depth, by name; no file that is being written."""
         ...
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
@@ -102,7 +102,7 @@ class Store(Protocol):
         ...
 
     def move_all(self, moves: Iterable[tuple[str, str, int | None]]) -> None:
-        """The same for many files (source, target, size), several at a time where that pays."""
+        """Move many files (source, target, size), several at a time where that pays."""
         ...
 
     def remove(self, name: str) -> None:
@@ -110,7 +110,7 @@ class Store(Protocol):
         ...
 
     def remove_all(self, names: Iterable[str]) -> None:
-        """The same for many files, several at a time where that pays."""
+        """Remove many files, several at a time where that pays."""
         ...
 
     def remove_below(self, folder: str) -> None:
@@ -118,7 +118,7 @@ class Store(Protocol):
         ...
 
     def sink(self, name: str) -> str | tuple[Any, str]:
-        """A path, or pyarrow's file system and a path in it, to write to directly.
+        """Return a path, or pyarrow's file system and a path in it, to write to directly.
 
         After a crash, or an error, part of the file may be there: for names that a later step moves, when all of them are whole.
         """
@@ -130,7 +130,7 @@ class Store(Protocol):
 
 
 def checked_name(name: str) -> str:
-    """A name that lies below its folder. Errors: ValueError, which is a mistake of ours: what comes from data is quoted."""
+    """Return a name that lies below its folder. Errors: ValueError, which is a mistake of ours: what comes from data is quoted."""
     if any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
         raise ValueError(f"not a name of a file: {name!r}")
     return name
@@ -161,7 +161,7 @@ _HOPELESS: Final = ("curlCode: 6,", "curlCode: 7,", "curlCode: 60,", "UNKNOWN_HO
 
 
 def retry(work: Callable[[], T], wait: Callable[[float], None] | None = None) -> T:
-    """The result of work that may be repeated. Errors: that of the last try."""
+    """Return the result of work that may be repeated. Errors: that of the last try."""
     for seconds in WAITS_S:
         try:
             return work()
@@ -173,7 +173,7 @@ def retry(work: Callable[[], T], wait: Callable[[float], None] | None = None) ->
 
 
 def is_transient(said: str) -> bool:
-    """Whether what a store said is worth another try."""
+    """Return whether what a store said is worth another try."""
     return any(word in said for word in _PASSING) and not any(word in said for word in _HOPELESS)
 
 

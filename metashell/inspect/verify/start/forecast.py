@@ -96,11 +96,11 @@ class _Forecast:
     # ---- the release
 
     def _is_right(self, replay: Replay, release: Release) -> bool:
-        """Whether a server of the release starts and reads everything."""
+        """Return whether a server of the release starts and reads everything."""
         return self._refusal(replay, release) is None and not self._ignored(replay, release)
 
     def _refusal(self, replay: Replay, release: Release) -> ServerExit | None:
-        """Why a server of a release exits that does not support the log's records, or those that its first leader would write."""
+        """Return the exit of a server whose release lacks the log's records, or those its first leader would write; None if it starts."""
         replays_first = release not in _IGNORING_CHECKPOINT
         levels = replay.bootstrap or {} if replays_first else {}
         if replay.is_empty and not (replays_first and levels):
@@ -328,11 +328,11 @@ class Replay:
 
     @property
     def is_empty(self) -> bool:
-        """Whether only NoOpRecords and control records were replayed, so that the first leader writes the first records."""
+        """Return whether only NoOpRecords and control records were replayed, so that the first leader writes the first records."""
         return not self.types.keys() - {_NO_OP}
 
     def refusal(self, release: Release) -> ServerExit | None:
-        """Why a server of a release exits that knows less than the log needs; None if it knows all."""
+        """Return the exit of a server whose release knows less than the log needs, None if it knows all."""
         found = [(seen, one.text) for (name, level), seen in self.levels.items() for one in unsupported_features({name: level}, release)]
         found += [
             (seen, f"{RECORD_TYPE_NAMES[type]} is a type of record that Kafka {release.name} does not know")

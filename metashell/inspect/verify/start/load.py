@@ -206,7 +206,7 @@ def _whole(path: str, base_offset: int) -> Segment:
 
 
 def _transactions_are_sane(path: str, base_offset: int) -> bool:
-    """Whether Kafka accepts a transaction index, which a metadata log has none of. Errors: ServerExit for an unknown version."""
+    """Return whether Kafka accepts a transaction index, which a metadata log has none of. Errors: ServerExit for an unknown version."""
     if not os.path.isfile(path):
         return True
     with open(path, "rb") as file:

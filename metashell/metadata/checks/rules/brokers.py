@@ -142,7 +142,7 @@ def series_of(all: Sequence[Registration], now_ms: int) -> Sequence[Registration
 
 
 def _is_contested(series: Sequence[Registration]) -> bool:
-    """Whether a process came back after another had replaced it."""
+    """Return whether a process came back after another had replaced it."""
     forms = [(one.address, one.directories) for one in series]
     changes = [form for at, form in enumerate(forms) if not at or form != forms[at - 1]]
     return len(changes) >= _FORMS and len(set(changes)) < len(changes)

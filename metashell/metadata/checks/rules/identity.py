@@ -135,7 +135,7 @@ def _formatting(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
 
 
 def _writing(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
-    """How to write a meta.properties again: its directory.id is the one that the log has for the node and that no directory has."""
+    """Return advice to write meta.properties again, with the directory.id that the log has for the node and that no directory has."""
     lost = lost_directory_ids(node, facts)
     own = lost[0] if len(lost) == 1 else "a new one, or that of the log's registration of this node"
     return f"write {place_of(directory)} again: version=1, {_lines_of(node)}, directory.id={own}"
@@ -222,7 +222,7 @@ def duplicate_directory_id(facts: Facts) -> Iterator[Found]:
 
 
 def _is_copy(one: LogDirectory, other: LogDirectory) -> bool:
-    """Whether two directories with one id may be a directory and its backup."""
+    """Return whether two directories with one id may be a directory and its backup."""
     if isinstance(one.identity, Identity) and isinstance(other.identity, Identity) and one.identity.node_id != other.identity.node_id:
         return False
     names = {(place.topic, place.partition) for place in one.partitions}

@@ -41,17 +41,17 @@ STEPS: Final = {
 
 
 def majority(count: int) -> int:
-    """How many of `count` voters decide."""
+    """Return how many of `count` voters are a majority."""
     return count // 2 + 1
 
 
 def ago_ms(quorum: QuorumAnswers, moment_ms: int | None) -> int | None:
-    """How long ago something was by the leader's clock, None if that is not known."""
+    """Return the milliseconds since a moment by the leader's clock, None if either is not known."""
     return None if moment_ms is None or quorum.now_ms is None else max(0, quorum.now_ms - moment_ms)
 
 
 def fetches(quorum: QuorumAnswers, voter: Replica, limit_ms: int = FETCHES_MS) -> bool:
-    """Whether a replica fetches from the leader, or is the leader."""
+    """Return whether a replica fetches from the leader, or is the leader."""
     if voter.id == quorum.leader_id or quorum.fetched is not None:
         return voter.id == quorum.leader_id or voter.id in (quorum.fetched or ())
     since_ms = ago_ms(quorum, voter.last_fetch_ms)
@@ -59,7 +59,7 @@ def fetches(quorum: QuorumAnswers, voter: Replica, limit_ms: int = FETCHES_MS) -
 
 
 def is_caught_up(quorum: QuorumAnswers, voter: Replica) -> bool:
-    """Whether a voter had all records a moment ago, so that it could replace a voter that fails."""
+    """Return whether a voter had all records a moment ago, so that it could replace a voter that fails."""
     behind_ms = ago_ms(quorum, voter.last_caught_up_ms)
     return voter.id == quorum.leader_id or (
         fetches(quorum, voter, quorum.lag_after_ms) and behind_ms is not None and behind_ms <= quorum.lag_after_ms
@@ -72,7 +72,7 @@ def probes_of_voters(quorum: QuorumAnswers) -> dict[int, Probe]:
 
 
 def sees_as_they_do(quorum: QuorumAnswers) -> bool:
-    """Whether an address that cannot be reached from here cannot be reached by the other voters either.
+    """Return whether an address that cannot be reached from here cannot be reached by the other voters either.
 
     If the leader cannot be reached from here while others fetch from it, this machine is on another network. A lone voter proves nothing.
     """
@@ -89,7 +89,7 @@ def unreached(quorum: QuorumAnswers) -> dict[int, Probe]:
 
 
 def electable(quorum: QuorumAnswers) -> int:
-    """How many voters could elect a leader: they are caught up, and no probe of their address failed."""
+    """Count the voters that could elect a leader: they are caught up, and no probe of their address failed."""
     missing = {*(unreached(quorum) if sees_as_they_do(quorum) else ()), *(voter.id for voter in silent(quorum))}
     return sum(is_caught_up(quorum, voter) and voter.id not in missing for voter in quorum.voters)
 
@@ -102,7 +102,7 @@ def silent(quorum: QuorumAnswers) -> list[Replica]:
 
 
 def may_fail(quorum: QuorumAnswers) -> int | None:
-    """How many more voters may fail; None if no leader says how far the voters are."""
+    """Return how many more voters may fail, None if no leader reports the voters' positions."""
     return max(0, electable(quorum) - majority(len(quorum.voters))) if quorum.now_ms is not None else None
 
 
@@ -112,7 +112,7 @@ def voters_of(quorum: QuorumAnswers) -> list[int]:
 
 
 def is_settled(quorum: QuorumAnswers) -> bool:
-    """Whether a second look would see the same: no election is going on or has just ended, and no voter has just gone."""
+    """Return whether a second look would see the same: no election is going on or has just ended, and no voter has just gone."""
     answering = [probe for probe in quorum.probes if probe.outcome == "answers"]
     if quorum.leader_id is None:
         return not answering

@@ -112,7 +112,7 @@ def first_records(facts: Facts) -> Iterator[Found]:
 
 
 def _ways_back(node: ServerNode, facts: Facts, start: int) -> list[str]:
-    """How to restore a log that lacks its beginning; see KafkaMetadataLog.recoverSnapshots."""
+    """Return the ways to restore a log that lacks its beginning; see KafkaMetadataLog.recoverSnapshots."""
     log = node.log
     assert log is not None
     copy = f"copy a checkpoint from offset {start} on of another controller or broker into {log.path}"

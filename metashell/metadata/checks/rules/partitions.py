@@ -61,7 +61,7 @@ def _cause_of_racks(health: Health, topic: TopicImage, partition_id: int) -> Cau
 
 
 def _cause_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -> Cause:
-    """Who could lead: a replica in sync, else an eligible one (KIP-966), else, with loss, the last one that was eligible."""
+    """Return which replicas could lead: one in sync, else an eligible one (KIP-966), else, with loss, the last one that was eligible."""
     partition, active = topic.partitions[partition_id], health.judge_of(topic).active
     unclean = f"metashell elect unclean {topic.name}:{partition_id} takes what there is, and loses the rest"
     for ids, words in ((partition.isr, "in sync"), (partition.elr, "eligible")):

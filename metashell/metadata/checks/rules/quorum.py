@@ -78,7 +78,7 @@ def _fenced_brokers(facts: Facts) -> frozenset[int]:
 
 
 def _has_new_disk(former: Replica, observers: Iterable[Replica]) -> bool:
-    """Whether a node came back with another directory id: the leader lists the former one for five more minutes (LeaderState)."""
+    """Return whether a node came back with another directory id: the leader lists the former one for five more minutes (LeaderState)."""
     since = former.last_fetch_ms or 0
     newer = (one for one in observers if one.id == former.id and one.directory_id != former.directory_id)
     return any((one.last_fetch_ms or 0) > since for one in newer)

@@ -61,7 +61,7 @@ def _since(note: TopicNote, facts: Facts, path: str) -> tuple[Evidence, ...]:
 
 
 def _copies(one: _Placed) -> str:
-    """Which other replicas still have the records if this replica's log leaves the cluster."""
+    """Return a text on the other replicas that have the records if this replica's log leaves the cluster; empty for an unknown topic."""
     topic = one.of_name
     if topic is None or not topic.has_partition(one.place.partition):
         return ""
@@ -226,7 +226,7 @@ def partition_twice(facts: Facts) -> Iterator[Found]:
 
 
 def _is_stray(facts: Facts, node: ServerNode, place: PartitionDirectory) -> bool:
-    """Whether a start renames a directory before it looks for another one of the same partition, as far as the metadata is known."""
+    """Return whether a start renames a directory before it looks for another one of the same partition, as far as the metadata is known."""
     if facts.health is None:
         return False
     topic = facts.image.topics.by_id.get(place.topic_id) if isinstance(place.topic_id, bytes) else None
@@ -301,5 +301,5 @@ def _was_removed(facts: Facts, id: bytes) -> bool:
 
 
 def _begins_late(facts: Facts) -> bool:
-    """Whether the logs lack the cluster's first records, which then may have named topics that are gone."""
+    """Return whether the logs lack the cluster's first records, which then may have named topics that are gone."""
     return all(log.start_offset > 0 for log in facts.logs)
