@@ -96,7 +96,7 @@ def refuse_nothing(path: str, source: FileSource | DirectorySource, image: Metad
     if image.leader is not None or image.voters is not None or not image.has_same_metadata(EMPTY_IMAGE):
         return
     if certain_only and source.certain_to is None:
-        raise MetashellError(f"{path}: nothing of it is certain: there is no complete checkpoint")
+        raise MetashellError(f"{path}: all of it may not be committed: there is no complete checkpoint")
     was_read = image.provenance.offset >= 0
     if image.faults:
         is_log = was_read or source.kind != "segment" or parse_name(os.path.basename(path)) is not None
@@ -117,7 +117,7 @@ def report_faults(name: str, loaded: Loaded, *, verbose: bool) -> None:
     provenance = loaded.image.provenance
     if verbose:
         certain = provenance.certain_to
-        reach = "none of it certain" if certain is None else f"certain to offset {certain}"
+        reach = "all of it may not be committed" if certain is None else f"committed to offset {certain}"
         complain(name, f"{loaded.path}: {loaded.kind}, {reach}, end offset {provenance.end_offset}")
         for fault in (*loaded.image.faults, *loaded.image.unread, *loaded.image.torn_tails):
             complain(name, str(fault))

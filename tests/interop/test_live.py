@@ -188,7 +188,7 @@ class Shell:
         command = command_line("metashell.cli.inspect.kafka_shell", "-v", *words)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # Nothing is told before it is attached.
-        assert ": quorum, certain to offset " in pipe_of(self.process.stderr).readline()
+        assert ": quorum, committed to offset " in pipe_of(self.process.stderr).readline()
 
     def line(self) -> str:
         """The next line of its output, which is waited for."""

@@ -224,7 +224,7 @@ def print_standing(display: Display, form: str, standing: SingleFailures, subjec
         certain = subject.image.provenance.certain_to
         is_certain = certain is not None and certain >= subject.image.provenance.end_offset
         print_lines(
-            display, single_failures_lines(standing, label if is_certain else f"{label}; committed for certain up to {certain or 0}")
+            display, single_failures_lines(standing, label if is_certain else f"{label}; committed up to {certain or 0}")
         )
         print_lines(display, read_lines(assumptions))
     elif form == "json":

@@ -43,7 +43,7 @@ VERIFY = CommandSpec(
         --digest prints a hash of the metadata image: of the records that describe it, sorted by key, in their newest versions. It
         does not depend on the source or the history, so replicas, and a checkpoint and the log it was made from, have the
         same digest at the same offset. For an OFFSET the log of a directory is replayed, even if a checkpoint ends at that offset. Paths
-        whose digests differ at the same offset are a finding. Without an OFFSET several paths are compared at the highest certain
+        whose digests differ at the same offset are a finding. Without an OFFSET several paths are compared at the highest committed
         offset that all have, which is printed. kraft.version and the voters are part of the digest;
         the leader and the owner of the last block of producer ids are not: no checkpoint holds them.
 

@@ -135,7 +135,7 @@ def test_certain_only_stops_at_the_newest_checkpoint(run: Run) -> None:
 
 def test_verbose_tells_what_was_read(run: Run) -> None:
     result = run("kafka-shell", "--demo", "-v", "pwd")
-    assert result.stderr == f"kafka-shell: {demo_directory()}: directory, certain to offset 329, end offset 521\n"
+    assert result.stderr == f"kafka-shell: {demo_directory()}: directory, committed to offset 329, end offset 521\n"
 
 
 def test_standard_input_is_a_script_that_stops_at_the_first_failure(run: Run) -> None:
