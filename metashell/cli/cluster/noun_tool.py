@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import contextmanager
 from errno import EBADF
+from typing import TYPE_CHECKING
 
 from metashell.cli.connection import cluster_of, open_admin
 from metashell.cli.images import load_image, report_image
@@ -39,7 +40,6 @@ from metashell.common.forms import standard_output, write_objects
 from metashell.common.terminal import CLEAR_LINE, terminal_line
 from metashell.net.addresses import ConnectError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import SimpleNamespace

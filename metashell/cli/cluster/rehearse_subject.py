@@ -223,9 +223,7 @@ def print_standing(display: Display, form: str, standing: SingleFailures, subjec
     if form == "text":
         certain = subject.image.provenance.certain_to
         is_certain = certain is not None and certain >= subject.image.provenance.end_offset
-        print_lines(
-            display, single_failures_lines(standing, label if is_certain else f"{label}; committed up to {certain or 0}")
-        )
+        print_lines(display, single_failures_lines(standing, label if is_certain else f"{label}; committed up to {certain or 0}"))
         print_lines(display, read_lines(assumptions))
     elif form == "json":
         write_objects(display, form, [{**single_failures_value(standing), "state": label}], single=True)

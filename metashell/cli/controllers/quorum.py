@@ -12,6 +12,7 @@ from dataclasses import replace
 from shlex import quote
 from shutil import rmtree
 from signal import SIGINT
+from typing import TYPE_CHECKING
 
 from metashell.cli.controllers.live_quorum import main as live_main
 from metashell.cli.controllers.quorum_options import QUORUM
@@ -33,7 +34,6 @@ from metashell.common.forms import aligned, plain_text, spaced_json, standard_ou
 from metashell.common.settings import state_folder
 from metashell.common.terminal import terminal_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import SimpleNamespace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, parsed
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import JsonWriter, aligned, counted, standard_output, write_objects
@@ -11,7 +13,6 @@ from metashell.groups.assignors.rows import answer_row, input_warnings
 from metashell.groups.view import parts_text, ranges_text
 from metashell.rehearse.placement.plan_file import parse_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
