@@ -409,9 +409,12 @@ def _followed(words: list[str], quorum: object, folder: Path) -> Outcome:
 
 
 def _is_ready(descriptor: int) -> bool:
-    from select import select
+    from select import POLLHUP, POLLIN, poll
 
-    return bool(select([descriptor], [], [], 0.2)[0])
+    # A process of many tests may have more descriptors open than select() takes.
+    waiting = poll()
+    waiting.register(descriptor, POLLIN | POLLHUP)
+    return bool(waiting.poll(200))
 
 
 # ---- other voices ----------------------------------------------------------------------------------------------------
