@@ -13,7 +13,6 @@ import pytest
 from tests.test_layers import ROOT, modules, tracked_files
 
 FILE = re.compile(r"(?<![\w/.*{<-])((?:[\w-]+/)*[\w-]+\.(?:md|py|schema|sql))\b(?! of )(?!/)")
-ELSEWHERE = {"CONTRIBUTING.md", "README.md"}
 # Names that stand for any file of a kind, or for files of other projects.
 EXAMPLES = {"sql/NAME.sql", "schemas/FAMILY/Name.schema", "tables.sql"}
 PROSE = re.compile(r"\bspec(?:ification)?s? (?:section|\d)|(?<!/)\b(?:controller|kraft|groups|tools|ecosystem|kafka-4\.4)\.md\b")
