@@ -13,8 +13,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from metashell import __version__
-from metashell.cli.tool import chosen_settings, complain
+from metashell.cli.tool import chosen_settings
 from metashell.codec.releases import NEWEST_RELEASE
+from metashell.common.command import complain
 from metashell.common.errors import MetashellError, UsageError
 from metashell.demo import demo_directory
 

@@ -11,8 +11,9 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_OK, STATUS_USAGE, Tool, declared_tool, parsed
+from metashell.cli.tool import declared_tool, parsed
 from metashell.common import options
+from metashell.common.command import STATUS_OK, STATUS_USAGE, Tool
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import Argument, CommandSpec, did_you_mean
 

@@ -1,6 +1,6 @@
 """Commands with a declared command line, questions at the terminal, and the signals that stop a command.
 
-`common.command` runs the commands: streams, errors, exit statuses. Its names are here too, so that a command imports from one place.
+`common.command` runs the commands: streams, errors, exit statuses.
 
 A command that runs until it is stopped uses `StopSignals`. A signal is noted from the moment `watch` is called, so none is lost while
 modules are imported or files are created, where an exception could be dropped or leave something behind. It is raised only inside
@@ -15,20 +15,7 @@ from functools import partial
 from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Final
 
-from metashell.common.command import STATUS_FAILED as STATUS_FAILED
-from metashell.common.command import STATUS_INTERRUPTED as STATUS_INTERRUPTED
-from metashell.common.command import STATUS_OK as STATUS_OK
-from metashell.common.command import STATUS_USAGE as STATUS_USAGE
-from metashell.common.command import EscapedErrors as EscapedErrors
-from metashell.common.command import Tool as Tool
-from metashell.common.command import complain as complain
-from metashell.common.command import drop_output as drop_output
-from metashell.common.command import file_error_text as file_error_text
-from metashell.common.command import prepare_streams as prepare_streams
-from metashell.common.command import print_version as print_version
-from metashell.common.command import settings_file
-from metashell.common.command import show_error as show_error
-from metashell.common.command import with_way_out as with_way_out
+from metashell.common.command import STATUS_FAILED, STATUS_OK, STATUS_USAGE, Tool, complain, print_version, settings_file
 from metashell.common.errors import PathError, UsageError
 
 if TYPE_CHECKING:

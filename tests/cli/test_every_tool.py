@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.main import SUBCOMMANDS
-from metashell.cli.tool import Tool
 from metashell.cli.tool_list import TOOLS
+from metashell.common.command import Tool
 from metashell.demo import demo_directory
 from tests.cli.conftest import ROOT, environment
 from tests.running import run_main

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.tool import Tool
+from metashell.common.command import Tool
 from tests.running import Outcome, run_main
 from tools.interop.admin.host import AdminHost, Printed
 

@@ -22,19 +22,9 @@ from typing import TYPE_CHECKING
 from metashell.cli.connection import cluster_of, open_admin
 from metashell.cli.images import load_image, report_image
 from metashell.cli.sources import name_stored, with_source
-from metashell.cli.tool import (
-    STATUS_FAILED,
-    STATUS_OK,
-    Tool,
-    can_ask,
-    chosen_settings,
-    complain,
-    confirm,
-    drop_output,
-    parsed,
-    run_sub_command,
-)
+from metashell.cli.tool import can_ask, chosen_settings, confirm, parsed, run_sub_command
 from metashell.codec.primitives import MAX_DECOMPRESSED
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool, complain, drop_output
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import standard_output, write_objects
 from metashell.common.terminal import CLEAR_LINE, terminal_line

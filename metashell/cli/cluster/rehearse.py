@@ -18,8 +18,9 @@ from metashell.cli.cluster.rehearse_subject import (
 from metashell.cli.connection import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, ENVIRONMENT, TIMEOUT
 from metashell.cli.shell_options import KAFKA_SHELL
 from metashell.cli.sources import choose_named, is_path, split_options
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, chosen_settings, complain, named_values, parsed, write_page
+from metashell.cli.tool import chosen_settings, named_values, parsed, write_page
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool, complain
 from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import standard_output
 from metashell.common.options import Argument, CommandSpec, Option, did_you_mean, file_option

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, cluster_of, names_quorum, open_admin, target_of
 from metashell.cli.images import load_image, report_faults
-from metashell.cli.tool import complain
 from metashell.codec.codes import BROKER_RESOURCE
+from metashell.common.command import complain
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import counted, write_objects
 from metashell.common.options import one_of

@@ -16,19 +16,8 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.controllers.live_quorum import main as live_main
 from metashell.cli.controllers.quorum_options import QUORUM
-from metashell.cli.tool import (
-    STATUS_FAILED,
-    STATUS_INTERRUPTED,
-    STATUS_OK,
-    StopRequested,
-    StopSignals,
-    Tool,
-    complain,
-    file_error_text,
-    named_values,
-    parsed,
-    run_sub_command,
-)
+from metashell.cli.tool import StopRequested, StopSignals, named_values, parsed, run_sub_command
+from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, Tool, complain, file_error_text
 from metashell.common.errors import ConfigError, MetashellError, PathError, UsageError
 from metashell.common.forms import aligned, plain_text, spaced_json, standard_output
 from metashell.common.settings import state_folder

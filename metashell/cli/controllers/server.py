@@ -8,8 +8,9 @@ import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, StopSignals, declared_tool, named_values
+from metashell.cli.tool import StopSignals, declared_tool, named_values
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import CommandSpec, Option, choice, flag, path_argument
 

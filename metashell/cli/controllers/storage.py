@@ -8,9 +8,10 @@ from itertools import chain
 from time import localtime, strftime, time
 from typing import TYPE_CHECKING, Any
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, parsed, run_sub_command
+from metashell.cli.tool import parsed, run_sub_command
 from metashell.codec.releases import FEATURES
 from metashell.common import options as shared
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool, complain
 from metashell.common.errors import ConfigError, MetashellError, StorageError, UsageError
 from metashell.common.forms import spaced_json, standard_output
 from metashell.common.options import Argument, CommandSpec, Option, choice, did_you_mean, file_option, flag

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, parsed
+from metashell.cli.tool import parsed
+from metashell.common.command import STATUS_FAILED, STATUS_OK, complain
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import JsonWriter, aligned, counted, standard_output, write_objects
 from metashell.common.terminal import terminal_line

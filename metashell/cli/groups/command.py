@@ -7,9 +7,10 @@ from importlib import import_module
 from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
 from metashell.cli.connection import FILES as CLUSTER_FILES
 from metashell.cli.sources import split_options
-from metashell.cli.tool import Tool, run_sub_command
+from metashell.cli.tool import run_sub_command
 from metashell.common import options
 from metashell.common import options as shared
+from metashell.common.command import Tool
 from metashell.common.options import Argument, CommandSpec, Option, file_option, flag, source_argument
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")

@@ -8,8 +8,9 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, complain, named_values, parsed, run_sub_command, write_page
+from metashell.cli.tool import named_values, parsed, run_sub_command, write_page
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool, complain
 from metashell.common.errors import UsageError
 from metashell.common.forms import standard_output, write_aligned, write_objects
 from metashell.common.options import Argument, CommandSpec, Option, choice, file_option, flag, one_of

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.cli.images import check_path
 from metashell.cli.inspect.checks import verify_main as verify
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool
+from metashell.cli.tool import declared_tool
 from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.redaction import broker_config_keys
 from metashell.codec.releases import metadata_version_name
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, complain
 from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import compact_json, counted, spaced_json, standard_output
 from metashell.common.options import Argument, CommandSpec, file_option, flag

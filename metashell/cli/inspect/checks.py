@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.connection import ADDRESS_MAP, BOOTSTRAP_SERVER, COMMAND_CONFIG, CONTROLLERS, TIMEOUT
 from metashell.cli.images import Loaded, load_image, make_context, past_of_path
-from metashell.cli.tool import STATUS_OK, declared_tool
+from metashell.cli.tool import declared_tool
 from metashell.codec.releases import NEWEST_RELEASE, RELEASES
 from metashell.common import options
+from metashell.common.command import STATUS_OK
 from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import standard_output, write_rows
 from metashell.common.options import CommandSpec, Option, choice, flag, source_argument

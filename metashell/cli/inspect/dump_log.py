@@ -8,9 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from metashell.cli.connection import QUORUM_OPTIONS, names_quorum, target_of
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, EscapedErrors, declared_tool, kafka_tool, output_target
+from metashell.cli.tool import declared_tool, kafka_tool, output_target
 from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, EscapedErrors
 from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag, source_argument
 

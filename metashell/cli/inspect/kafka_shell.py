@@ -12,7 +12,8 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, can_ask, chosen_settings, confirm, parsed
+from metashell.cli.tool import can_ask, chosen_settings, confirm, parsed
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.demo import demo_directory
 

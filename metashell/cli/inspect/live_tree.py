@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from metashell.cli.admin.groups import committed_offsets, describe_group, list_groups, with_ends
 from metashell.cli.connection import TIMEOUT_S, open_admin
 from metashell.cli.groups.description import brokers_of
-from metashell.cli.tool import complain
+from metashell.common.command import complain
 from metashell.common.errors import MetashellError, UsageError
 from metashell.disk.inputs import find_metadata
 from metashell.disk.source import DirectorySource, open_source

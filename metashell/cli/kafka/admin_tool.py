@@ -8,8 +8,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, EscapedErrors, complain
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, EscapedErrors, complain
 from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option
 

@@ -18,8 +18,9 @@ from metashell.cli.kafka.admin_tool import (
     usage_error,
     with_kafka_errors,
 )
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, kafka_tool
+from metashell.cli.tool import kafka_tool
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, complain
 from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 

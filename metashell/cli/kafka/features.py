@@ -18,9 +18,10 @@ from metashell.cli.kafka.admin_tool import (
     with_kafka_errors,
     write_error,
 )
-from metashell.cli.tool import STATUS_OK, kafka_tool
+from metashell.cli.tool import kafka_tool
 from metashell.codec.releases import FEATURES, METADATA_VERSION, metadata_version_name
 from metashell.common import options
+from metashell.common.command import STATUS_OK
 from metashell.common.errors import ConfigError, StorageError, UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 

@@ -27,8 +27,9 @@ from metashell.cli.controllers.storage import (
     VERSION_MAPPING,
     run_storage_command,
 )
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, kafka_tool
+from metashell.cli.tool import kafka_tool
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK
 from metashell.common.errors import MetashellError, StorageError, UsageError
 from metashell.common.options import MAX_DECOMPRESSED, CommandSpec, Option
 

@@ -20,8 +20,9 @@ from metashell.cli.kafka.admin_tool import (
     usage_error,
     with_kafka_errors,
 )
-from metashell.cli.tool import STATUS_OK, kafka_tool
+from metashell.cli.tool import kafka_tool
 from metashell.common import options
+from metashell.common.command import STATUS_OK
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.options import CommandSpec, Option, file_option, flag
 

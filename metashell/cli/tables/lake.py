@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, Tool, parsed, run_sub_command
+from metashell.cli.tool import parsed, run_sub_command
 from metashell.common import options as shared
+from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool
 from metashell.common.forms import aligned, counted, standard_output, write_objects
 from metashell.common.options import Argument, CommandSpec, Option
 from metashell.common.terminal import show_progress, terminal_line

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, complain, declared_tool, left_in_order, with_way_out
+from metashell.cli.tool import declared_tool, left_in_order
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, complain, with_way_out
 from metashell.common.errors import LogCorruptError, UsageError
 from metashell.common.forms import standard_output
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, REPORT_SUMMARIES, Argument, CommandSpec, choice, file_option

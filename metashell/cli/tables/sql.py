@@ -12,9 +12,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from metashell.cli.sources import path_of
-from metashell.cli.tool import STATUS_FAILED, STATUS_OK, chosen_settings, complain, declared_tool, left_in_order, show_error
+from metashell.cli.tool import chosen_settings, declared_tool, left_in_order
 from metashell.codec.schema import snake_case
 from metashell.common import options
+from metashell.common.command import STATUS_FAILED, STATUS_OK, complain, show_error
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.forms import counted, padded, plain_text, standard_output, terminal_width, text_width, write_rows
 from metashell.common.options import Argument, CommandSpec, Option, did_you_mean, file_option

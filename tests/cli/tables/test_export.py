@@ -9,7 +9,7 @@ import json
 import pytest
 
 from metashell.cli.tables.sql import tables_main
-from metashell.cli.tool import STATUS_OK, STATUS_USAGE
+from metashell.common.command import STATUS_OK, STATUS_USAGE
 from metashell.common.options import REPORT_SUMMARIES
 from metashell.tables.dictionary import STATE_TABLES, ListedColumn, ListedTable, table_names
 
