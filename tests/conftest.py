@@ -13,6 +13,7 @@ import gc
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -39,6 +40,9 @@ for name in ("METASHELL_CONFIG", "METASHELL_SOURCE", "PAGER", "LESS"):
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+DESCRIPTORS = Path("/proc/self/fd")
+DESCRIPTORS_MAX = 800
 
 # What `make check` runs, as the Makefile has it, and the line of a module of which that runs nothing.
 QUICK = "not slow and not golden"
@@ -86,6 +90,15 @@ def pytest_collection() -> Iterator[None]:
     atexit.register(gc.unfreeze)  # DuckDB speaks of leaks where it is not taken apart
     with PausedCollector(freezes=True):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """What opens files closes them: a process that collects descriptors comes to where select() fails, in a test that has no part in it."""
+    yield
+    if DESCRIPTORS.is_dir() and len(os.listdir(DESCRIPTORS)) > DESCRIPTORS_MAX:
+        held = Counter(os.path.basename(os.path.realpath(entry)) for entry in DESCRIPTORS.iterdir())
+        pytest.fail(f"more than {DESCRIPTORS_MAX} open files after {item.nodeid}: {held.most_common(5)}")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

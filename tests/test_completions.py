@@ -90,7 +90,9 @@ def in_fish(line: str, path: str, scripts: Path) -> set[str]:
 
 def in_zsh(line: str, path: str, scripts: Path) -> set[str]:
     """What zsh lists; of a list and of a path it lists the last part alone."""
-    shell = pexpect.spawn("zsh", ["-f", "-i"], encoding="utf-8", dimensions=(50, 300), cwd=str(ROOT), env={"PATH": path, "TERM": "dumb"})
+    shell = pexpect.spawn(
+        "zsh", ["-f", "-i"], encoding="utf-8", dimensions=(50, 300), cwd=str(ROOT), env={"PATH": path, "TERM": "dumb"}, use_poll=True
+    )
     shell.delaybeforesend = None
     # Matches are counted as the completion system is given them, and shown by a key of our own.
     shell.sendline(

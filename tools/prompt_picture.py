@@ -66,7 +66,9 @@ class Session:
         code = "import sys; from metashell.cli.inspect.kafka_shell import main; sys.exit(main(sys.argv[1:]))"
         surroundings = {"TERM": "xterm-256color", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "PYTHONPATH": str(ROOT)}
         environment = {name: value for name, value in os.environ.items() if name not in OF_ITS_USER} | surroundings
-        self._child = pexpect.spawn(sys.executable, ["-c", code, *OPTIONS], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8")
+        self._child = pexpect.spawn(
+            sys.executable, ["-c", code, *OPTIONS], env=environment, dimensions=(ROWS, COLUMNS), encoding="utf-8", use_poll=True
+        )
         self._child.delaybeforesend = None
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self.screen.write_process_input = self._child.send  # Where the cursor is: without that the line at the bottom is not drawn.

@@ -136,6 +136,11 @@ class MetadataDirectory(Closable):
             os.close(self._fd)
             self._fd = -1
 
+    def __del__(self) -> None:
+        # The inputs of a dump share their directory, and no one of them is known to be its last user.
+        if hasattr(self, "_fd"):
+            self.close()
+
 
 class ListedFile(NamedTuple):
     """A file of a log's directory.

@@ -52,7 +52,9 @@ class Screen:
         values = {name: value for name, value in environment().items() if name not in _DROPPED and not name.startswith(_DROPPED_STARTS)}
         folders = {"HOME": home, "XDG_STATE_HOME": home / "state", "XDG_CONFIG_HOME": home / "config", "XDG_CACHE_HOME": home / "cache"}
         values |= {name: str(path) for name, path in folders.items()} | {"TERM": "xterm-256color"} | (env or {})
-        self.child: Any = pexpect.spawn(argv[0], list(argv[1:]), env=values, dimensions=(rows, columns), cwd=str(home), timeout=LIMIT_S)
+        self.child: Any = pexpect.spawn(
+            argv[0], list(argv[1:]), env=values, dimensions=(rows, columns), cwd=str(home), timeout=LIMIT_S, use_poll=True
+        )
         self.child.delaybeforesend = None
         self._screen = _Answering(columns, rows, self.child)
         self._stream = pyte.ByteStream(self._screen)

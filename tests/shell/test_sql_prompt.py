@@ -199,7 +199,9 @@ def test_questions_are_kept_in_a_file_of_mode_0600(tmp_path: Path) -> None:
 def test_a_person_at_a_terminal_gets_answers_and_errors_and_goes_on(tmp_path: Path) -> None:
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "NO_COLOR": "1"}
     words = ["-c", "from metashell.cli.tables.sql import main; raise SystemExit(main())", "metashell/demo/data"]
-    child = pexpect.spawn(sys.executable, words, env=environ, cwd=str(PROJECT), dimensions=(24, 80), encoding="utf-8", timeout=60)
+    child = pexpect.spawn(
+        sys.executable, words, env=environ, cwd=str(PROJECT), dimensions=(24, 80), encoding="utf-8", timeout=60, use_poll=True
+    )
     child.expect("sql>")
     child.send("select nope from topics;\r")
     child.expect('"nope" not found')

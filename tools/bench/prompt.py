@@ -77,7 +77,7 @@ def until_prompt(snapshot: Path) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as home:
         environ = {**os.environ, "HOME": home, "XDG_STATE_HOME": home, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
         started = time.perf_counter()
-        child = pexpect.spawn(our_script("kafka-shell"), ["-s", str(snapshot)], env=environ, dimensions=(24, 80), timeout=60)
+        child = pexpect.spawn(our_script("kafka-shell"), ["-s", str(snapshot)], env=environ, dimensions=(24, 80), timeout=60, use_poll=True)
         try:
             child.expect(re.escape(b"/\x1b[0m>"))
             return time.perf_counter() - started, cpu_seconds(child.pid)

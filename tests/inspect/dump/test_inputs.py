@@ -301,3 +301,11 @@ def test_filters_hide_no_damage(tmp_path: Path) -> None:
     assert dump(path, types=("TOPIC_RECORD",))[0] == 1
     # What a damaged header says is no reason to leave its batch out.
     assert [row["kind"] for row in dumped_rows(path, offsets=(0, 0))] == ["record", "corrupt"]
+
+
+def test_a_dumped_directory_is_closed(tmp_path: Path) -> None:
+    directory = metadata_directory(tmp_path)
+    write(directory, log(5))
+    for options in ({}, {"cluster_metadata_decoder": True}):
+        dump(directory, **options)
+        assert not [entry for entry in Path("/proc/self/fd").iterdir() if os.path.realpath(entry) == str(directory)]

@@ -144,7 +144,8 @@ def test_replicas_snapshots_and_replayed_logs_have_one_digest_at_each_offset(clu
 def digests_in(path: Path) -> list[tuple[int, str, str]]:
     """(end offset, source, digest) of the whole, of each checkpoint, and of the log replayed up to there from what precedes it."""
     found = []
-    whole = load_image(DirectorySource(str(path)))
+    with DirectorySource(str(path)) as source:
+        whole = load_image(source)
     assert not whole.faults
     found.append((whole.provenance.end_offset, f"{path}", image_digest(whole)))
     directory = MetadataDirectory(str(path))

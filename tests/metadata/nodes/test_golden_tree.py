@@ -32,8 +32,8 @@ def tree_lines(node: Node, indent: str = "") -> Iterator[str]:
 
 
 def root_of(path: Path, voice: str) -> Directory:
-    source = open_source(str(path))
-    return build_root(load_image(source), voice=voice, local=LOCAL)
+    with open_source(str(path)) as source:
+        return build_root(load_image(source), voice=voice, local=LOCAL)
 
 
 def resolve(root: Node, path: str) -> Node | None:
