@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from metashell.common.runtime import PausedCollector
+from tests.cpu_times import CpuTimes
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
 from tests.s3 import s3_server as s3_server
@@ -52,6 +53,7 @@ ALL_MARKED = re.compile(r"^pytestmark = \[?pytest\.mark\.(slow|golden)\b", re.MU
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--rewrite`: transcripts, README and docs take what is printed now as what is expected."""
     parser.addoption("--rewrite", action="store_true", default=False, help="accept new output in tests/transcripts, README.md and docs/")
+    parser.addoption("--cpu-times", type=Path, metavar="FILE", help="write the CPU seconds of each test to FILE, the longest first")
 
 
 class Backwards(pytest.Dir):
@@ -69,7 +71,11 @@ class FromTheEnd:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What has to be compiled on the first run, each of two processes compiles half of: they come from both ends."""
+    """The plug-ins of this suite.
+
+    What has to be compiled on the first run, each of two processes compiles half of: they come from both ends.
+    """
+    config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         config.pluginmanager.register(FromTheEnd())
 
