@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
-from tests.java import KAFKA, jars, java
+from tests.java import host_command
 from tests.quorum.controller.canon import NODE
 from tests.quorum.controller.live import LogTail, Wire
 from tests.running import run_main
+from tools.interop.host import Host
 from tools.interop.nodes import free_ports, write_config
 
-PROGRAM = Path(__file__).parent / "java" / "Controllers.java"
 CLUSTER_ID = "Z29sZGVuLWNvbnRyb2xsZQ"
 STARTS_MAX = 150
 """A controller that was stopped keeps some memory, so the process is replaced after so many."""
-_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx640m", "-Xshare:auto", "-Dlog4j2.level=OFF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,12 @@ class RealController:
 
     def settle(self) -> bool:
         """Return once what is committed is published: readers and the authorizer see it then. False if it has ended."""
-        return self._pool.ask("settle", self.config).startswith("settled")
+        return self._pool.ask("published", self.config)["did"] == "serves"
 
     def restart(self, config: Mapping[str, str]) -> None:
         """Stop it and start it on its directory."""
         assert not config, "it starts with the settings that it had"
-        self._pool.ask("stop", self.config)
+        self._pool.ask("leave", self.config, waits=True)
         self._pool.start_again(self.config)
 
     def close(self) -> None:
@@ -69,9 +67,8 @@ class RealControllers:
         self._folder = folder
         self._numbers = itertools.count()
         self._formatted: dict[Format, Path] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._host: Host | None = None
         self._starts = 0
-        self._told: dict[str, list[str]] = {}
 
     def __enter__(self) -> RealControllers:
         return self
@@ -80,13 +77,9 @@ class RealControllers:
         self.close()
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                assert pipe is not None
-                pipe.close()
-            self._process = None
+        if self._host is not None:
+            self._host.node.kill()
+            self._host = None
 
     def start(self, kind: Format, settings: Mapping[str, object]) -> RealController:
         """A fresh controller that leads, on a directory formatted so. Errors: ControllerEndedError."""
@@ -102,42 +95,19 @@ class RealControllers:
         return RealController(self, config, port)
 
     def start_again(self, config: Path) -> None:
-        word = self.ask("start", config)
-        if not word.startswith("serves"):
-            raise ControllerEndedError(word)
+        if (answer := self.ask("lead", config))["did"] != "serves":
+            raise ControllerEndedError(answer["why"])
 
     def discard(self, config: Path) -> None:
         """Stop a controller and forget its directory."""
-        self._send("stop", config)
+        self.ask("leave", config, waits=False)
         shutil.rmtree(config.parent, ignore_errors=True)
 
-    def ask(self, command: str, config: Path) -> str:
-        """Send a command; what is answered about this configuration."""
-        self._send(command, config)
-        process = self._running()
-        assert process.stdout is not None
-        waiting = self._told.setdefault(str(config), [])
-        while not waiting:
-            line = process.stdout.readline().decode("utf-8", "replace").rstrip("\n")
-            if not line:
-                raise ControllerEndedError("the Java process has ended")
-            path, answer = line.split("\t", 1)
-            self._told.setdefault(path, []).append(answer)
-        return waiting.pop()
-
-    def _send(self, command: str, config: Path) -> None:
-        pipe: IO[bytes] | None = self._running().stdin
-        assert pipe is not None
-        pipe.write(f"{command} {config}\n".encode())
-        pipe.flush()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            command = [java(), *_JAVA, "-cp", f"{jars(KAFKA)}/*", str(PROGRAM)]
-            errors = (self._folder / "java.log").open("ab")
-            with errors:
-                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        return self._process
+    def ask(self, what: str, config: Path, **words: object) -> dict[str, Any]:
+        """What the process says of the controller with this configuration."""
+        if self._host is None:
+            self._host = Host(host_command(), self._folder)
+        return self._host.ask(what, config=str(config), **words)
 
     def _format(self, kind: Format) -> Path:
         if kind not in self._formatted:

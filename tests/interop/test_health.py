@@ -17,10 +17,10 @@ from metashell.net.addresses import parse_address
 from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.extra_broker import PATIENT, ExtraBroker
-from tests.interop.admin import host_command
 from tests.interop.one_broker import BROKER_ID, OneBroker, format_broker
+from tests.java import host_command
 from tests.running import run_main
-from tools.interop.admin.host import AdminHost
+from tools.interop.host import Host
 from tools.interop.nodes import cluster
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ MIN_ISR: Final = {"under": 2, "wants-too-many": 2, "at": 1, "led-by-other": 1, "
 class Place:
     """A quorum with a real broker in a Java process, which runs Kafka's tools too, and brokers that do what the test says."""
 
-    def __init__(self, quorum: EmbeddedQuorum, real: OneBroker, host: AdminHost) -> None:
+    def __init__(self, quorum: EmbeddedQuorum, real: OneBroker, host: Host) -> None:
         self.quorum = quorum
         self.real = real
         self.host = host
@@ -94,7 +94,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         cluster(lambda *words: list(words), folder) as nodes,
     ):
         config, real = format_broker(quorum, folder, metadata_version=RELEASE)
-        host = AdminHost(host_command(), folder)
+        host = Host(host_command(), folder)
         nodes.nodes.append(host.node)
         host.ask("start", configs=[str(config)])
         quorum.wait_for(lambda image: BROKER_ID in image.cluster.brokers and not image.cluster.brokers[BROKER_ID].fenced, 60)

@@ -20,14 +20,14 @@ from metashell.metadata.checks.facts import Configuration
 from metashell.metadata.facts import gather_facts
 from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
-from tests.java import KAFKA, jars, java, kafka, run_program
+from tests.interop.starts import Starts
+from tests.java import KAFKA, kafka
 from tests.unknown_rows import make_directory
 from tools.interop.nodes import controller_settings, write_config
 
 pytestmark = pytest.mark.slow
 
 METADATA = "__cluster_metadata-0"
-PROGRAM = Path(__file__).parent / "java" / "Starts.java"
 UNKNOWN_MAX = 0.03
 """The share of cases of which may be said that it cannot be told."""
 
@@ -38,29 +38,17 @@ Maker = Callable[[Path], object]
 
 def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -> dict[str, tuple[str, str, Path, Path]]:
     """Start Kafka once on each case; what it did and why, and its directory before and after."""
-    java()
-    jars(version)
-    configs: dict[str, tuple[str, Path, Path]] = {}
-    for number, (name, make) in enumerate(chosen.items()):
-        # Log directories side by side could be those of one node.
-        own = folder / str(number)
-        own.mkdir(parents=True)
-        before, after = own / "before", own / "after"
-        make(before)
-        shutil.copytree(before, after)
-        settings = controller_settings(1, 0, after, {"controller.quorum.voters": "1@localhost:9093"})
-        configs[str(write_config(folder / f"{number}.properties", settings))] = name, before, after
     found: dict[str, tuple[str, str, Path, Path]] = {}
-    left = list(configs)
-    while left:
-        answers = run_program(PROGRAM, version=version, stdin="".join(f"{config}\n" for config in left).encode()).decode("utf-8", "replace")
-        answered = [line.split("\t") for line in answers.splitlines() if line.count("\t") == 2]
-        assert answered, answers
-        for config, did, why in answered:
-            name, before, after = configs[config]
-            found[name] = did, why, before, after
-        left = left[len(answered) :]
-    assert set(found) == set(chosen)
+    with Starts(folder, version) as starts:
+        for number, (name, make) in enumerate(chosen.items()):
+            # Log directories side by side could be those of one node.
+            own = folder / str(number)
+            own.mkdir(parents=True)
+            before, after = own / "before", own / "after"
+            make(before)
+            shutil.copytree(before, after)
+            did = starts.start(after)
+            found[name] = did["did"], did["why"], before, after
     return found
 
 

@@ -17,8 +17,8 @@ import pytest
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.disk.source import open_directory
 from metashell.metadata.image import load_image
-from tests.interop.test_start_safe import PROGRAM
-from tests.java import kafka, kafka_command, program_command
+from tests.interop.starts import Starts
+from tests.java import kafka, kafka_command
 from tests.running import REPOSITORY, run_main
 from tests.unknown_rows import CLUSTER_ID, ROWS, make_directory, servers
 from tools.interop.nodes import cluster, controller_settings, free_ports, server_command, write_config
@@ -35,27 +35,14 @@ RELEASES = ("4.3.1", "4.4.0")
 
 def start_each(folder: Path, version: str) -> list[dict[str, str]]:
     """Start Kafka on each row; a line for each, as the golden file has it."""
-    left = {}
-    for number, row in enumerate(ROWS):
-        place = make_directory(folder / str(number), row)
-        settings = controller_settings(1, 0, place.directory, {"controller.quorum.voters": "1@localhost:9093"})
-        left[str(write_config(folder / f"{number}.properties", settings))] = row
     found = []
-    while left:
-        given = "".join(f"{config}\n" for config in left).encode()
-        done = subprocess.run(program_command(PROGRAM, version=version), input=given, capture_output=True, timeout=300, check=True)
-        causes: list[str] = []
-        before = len(left)
-        for line in done.stdout.decode().splitlines():
-            match = _CAUSE.match(line)
-            if match is not None and match[1] not in _NOISE:
-                causes.append(match[1])
-            if line.count("\t") == 2 and line.partition("\t")[0] in left:
-                config, did, why = line.split("\t")
-                said = why if did == "serves" else _reason(causes, why)
-                found.append({"row": left.pop(config), "release": version, "did": did, "said": said.replace(f"{folder}/", "")})
-                causes.clear()
-        assert len(left) < before, done.stdout.decode()
+    with Starts(folder, version) as starts:
+        for number, row in enumerate(ROWS):
+            answer = starts.start(make_directory(folder / str(number), row).directory)
+            matches = map(_CAUSE.match, answer["said"].splitlines())
+            causes = [match[1] for match in matches if match is not None and match[1] not in _NOISE]
+            said = answer["why"] if answer["did"] == "serves" else _reason(causes, answer["why"])
+            found.append({"row": row, "release": version, "did": answer["did"], "said": said.replace(f"{folder}/", "")})
     return found
 
 
