@@ -13,6 +13,7 @@ import gc
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -112,6 +113,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr == QUICK and collection_path.suffix == ".py" and ALL_MARKED.search(collection_path.read_text("utf-8")):
         return True
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def java_of_the_session() -> Iterator[None]:
+    """What `tests/java.py` keeps running ends with the tests, so that its time is counted."""
+    yield
+    if "tests.java" in sys.modules:
+        sys.modules["tests.java"].end_residents()
 
 
 @pytest.fixture(scope="session")

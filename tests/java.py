@@ -25,6 +25,7 @@ import pytest
 
 from metashell.codec.releases import NEWEST_RELEASE, RELEASES
 from tools.interop.host import Host
+from tools.interop.lone import LoneControllers
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
 KAFKA: Final = NEWEST_RELEASE.patch
@@ -102,14 +103,27 @@ def host_command(version: str = KAFKA, *options: str) -> list[str]:
     return [java(), "-Djava.security.manager=allow", *options, *_options(version), _HOST_HEAP, "Host"]
 
 
+def lone_controllers(version: str = KAFKA) -> LoneControllers:
+    """The process of this session for controllers of a release that are alone. Skips the test without Java or jars."""
+    found = _CONTROLLERS.get(version)
+    if found is None:
+        command = host_command(version, "-Dlog4j2.level=ERROR")
+        found = _CONTROLLERS[version] = LoneControllers(command, Path(tempfile.mkdtemp(prefix="metashell-java-")))
+    return found
+
+
 def end_residents() -> None:
     """End the processes of this session."""
     for host in _RESIDENTS.values():
         host.node.kill()
+    for controllers in _CONTROLLERS.values():
+        controllers.close()
     _RESIDENTS.clear()
+    _CONTROLLERS.clear()
 
 
 _RESIDENTS: dict[tuple[str | None, ...], Host] = {}
+_CONTROLLERS: dict[str, LoneControllers] = {}
 
 
 def _resident(version: str) -> Host:
@@ -227,6 +241,7 @@ def _archive(version: str) -> Path | None:
 def _make_archive(version: str, made: Path) -> None:
     """Have a node and tools do what most tests have them do, and keep what they loaded; an empty file where that cannot be done."""
     part = made.with_suffix(".part")
+    part.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         plain, controller = free_ports(2)
         settings = controller_settings(1, controller, Path(folder) / "log", {"controller.quorum.voters": f"1@localhost:{controller}"}) | {

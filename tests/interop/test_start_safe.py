@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,14 +21,15 @@ from metashell.metadata.checks.facts import Configuration
 from metashell.metadata.facts import gather_facts
 from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
-from tests.interop.starts import Starts
-from tests.java import KAFKA, kafka
+from tests.java import KAFKA, kafka, lone_controllers
 from tests.unknown_rows import make_directory
 from tools.interop.nodes import controller_settings, write_config
 
 pytestmark = pytest.mark.slow
 
 METADATA = "__cluster_metadata-0"
+RACE = "no metadata.version record is left"
+TRIES_OF_A_RACE = 5
 UNKNOWN_MAX = 0.03
 """The share of cases of which may be said that it cannot be told."""
 
@@ -39,17 +41,22 @@ Maker = Callable[[Path], object]
 def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -> dict[str, tuple[str, str, Path, Path]]:
     """Start Kafka once on each case; what it did and why, and its directory before and after."""
     found: dict[str, tuple[str, str, Path, Path]] = {}
-    with Starts(folder, version) as starts:
-        for number, (name, make) in enumerate(chosen.items()):
-            # Log directories side by side could be those of one node.
-            own = folder / str(number)
-            own.mkdir(parents=True)
-            before, after = own / "before", own / "after"
-            make(before)
-            shutil.copytree(before, after)
-            did = starts.start(after)
-            found[name] = did["did"], did["why"], before, after
+    for number, (name, make) in enumerate(chosen.items()):
+        # Log directories side by side could be those of one node.
+        own = folder / str(number)
+        own.mkdir(parents=True)
+        before, after = own / "before", own / "after"
+        make(before)
+        shutil.copytree(before, after)
+        answer = start_once(after, version)
+        found[name] = answer["did"], answer["why"], before, after
     return found
+
+
+def start_once(log_dir: Path, version: str = KAFKA) -> dict[str, Any]:
+    """What a controller of a release does on a log directory of node 1."""
+    settings = controller_settings(1, 0, log_dir, {"controller.quorum.voters": "1@localhost:9093"})
+    return lone_controllers(version).try_to_start(write_config(log_dir.with_suffix(".properties"), settings))
 
 
 def start_on(folder: Path, release: Release = NEWEST_RELEASE) -> StartVerdict:
@@ -117,7 +124,14 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
         verdict = start_on(before)
         if verdict.starts is None:
             unknown.append(name)
-        if told := differences(verdict, did, before, after):
+        told = differences(verdict, did, before, after)
+        for again in range(TRIES_OF_A_RACE if told and RACE in verdict.reason else 0):
+            # A real server mostly ends here, but for where its first records are committed before its loader has shown an image without them.
+            other = before.with_name(f"again-{again}")
+            shutil.copytree(before, other)
+            if not (told := differences(verdict, start_once(other)["did"], before, other)):
+                break
+        if told:
             wrong[name] = [*told, verdict.reason[-200:], why[-200:]]
         if ": sound" in name:
             assert verdict.is_safe, (name, verdict)

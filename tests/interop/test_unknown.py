@@ -17,7 +17,7 @@ import pytest
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.disk.source import open_directory
 from metashell.metadata.image import load_image
-from tests.interop.starts import Starts
+from tests.interop.test_start_safe import start_once
 from tests.java import kafka, kafka_command
 from tests.running import REPOSITORY, run_main
 from tests.unknown_rows import CLUSTER_ID, ROWS, make_directory, servers
@@ -36,13 +36,12 @@ RELEASES = ("4.3.1", "4.4.0")
 def start_each(folder: Path, version: str) -> list[dict[str, str]]:
     """Start Kafka on each row; a line for each, as the golden file has it."""
     found = []
-    with Starts(folder, version) as starts:
-        for number, row in enumerate(ROWS):
-            answer = starts.start(make_directory(folder / str(number), row).directory)
-            matches = map(_CAUSE.match, answer["said"].splitlines())
-            causes = [match[1] for match in matches if match is not None and match[1] not in _NOISE]
-            said = answer["why"] if answer["did"] == "serves" else _reason(causes, answer["why"])
-            found.append({"row": row, "release": version, "did": answer["did"], "said": said.replace(f"{folder}/", "")})
+    for number, row in enumerate(ROWS):
+        answer = start_once(make_directory(folder / str(number), row).directory, version)
+        matches = map(_CAUSE.match, answer["said"].splitlines())
+        causes = [match[1] for match in matches if match is not None and match[1] not in _NOISE]
+        said = answer["why"] if answer["did"] == "serves" else _reason(causes, answer["why"])
+        found.append({"row": row, "release": version, "did": answer["did"], "said": said.replace(f"{folder}/", "")})
     return found
 
 
