@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from metashell.cli.inspect import kafka_shell
+from metashell.cli.main import tool_of
 from metashell.codec import messages
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
@@ -149,6 +151,19 @@ def test_partitions_without_a_leader_are_the_same(place: Place) -> None:
     ours = place.ours()
     assert only(place.told("--unavailable-partitions")) == only(ours["leaderless"]) == {"leaderless/0", "leaderless-two/0"}
     assert "offline" not in ours
+
+
+@pytest.mark.parametrize("through", ["-b", "-C"])
+def test_topics_describe_finds_the_same_by_both_ways(place: Place, through: str) -> None:
+    address = place.real.bootstrap if through == "-b" else place.quorum.bootstrap_controllers
+    done = run_main(tool_of("topics"), ["describe", "--unhealthy", through, address, "-o", "jsonl"], cwd=place.real.directory.parent)
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in map(json.loads, done.stdout.splitlines()):
+        for problem in row["problems"] if row["type"] == "partition" else ():
+            found[problem].add(f"{row['topic']}/{row['partition']}")
+    assert only(found["under_replicated"]) == only(place.told("--under-replicated-partitions")), done
+    assert only(found["leaderless"]) == only(place.told("--unavailable-partitions"))
+    assert only(found["under_min_isr"]) == {"under/0"}
 
 
 def test_under_min_isr_is_kafkas_but_for_two_rules(place: Place) -> None:

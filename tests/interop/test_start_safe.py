@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -126,7 +127,7 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
             unknown.append(name)
         told = differences(verdict, did, before, after)
         for again in range(TRIES_OF_A_RACE if told and RACE in verdict.reason else 0):
-            # A real server mostly ends here, but for where its first records are committed before its loader has shown an image without them.
+            # A real server ends here, but for where its first records are committed before its loader shows an image without them.
             other = before.with_name(f"again-{again}")
             shutil.copytree(before, other)
             if not (told := differences(verdict, start_once(other)["did"], before, other)):
@@ -140,10 +141,17 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
 
 
 def sample(all_cases: dict[str, tuple[str, Damage]]) -> dict[str, tuple[str, Damage]]:
-    """Of the many flips and cuts of segments every fourth, all others: as many as fit a test. `make soak` takes all."""
+    """Of the many flips and cuts of segments every eighth, of others that differ in a number the first and the last: as many as fit a test.
+
+    `make soak` takes all.
+    """
     many = [name for name in all_cases if name.startswith("log:") and (" segment" in name or "batch" in name)]
-    dropped = {name for number, name in enumerate(many) if number % 4}
-    return {name: case for name, case in all_cases.items() if name not in dropped}
+    dropped = {name for number, name in enumerate(many) if number % 8}
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for name in all_cases.keys() - set(many):
+        kinds[re.sub(r"\d+", "N", name)].append(name)
+    ends = {name for names in kinds.values() for name in (min(names), max(names))}
+    return {name: case for name, case in all_cases.items() if name not in dropped and (name in ends or name in many)}
 
 
 def test_kafka_does_what_was_said_on_every_kind_of_damage(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,10 @@ from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.disk.source import open_directory
 from metashell.metadata.image import load_image
 from tests.interop.test_start_safe import start_once
-from tests.java import kafka, kafka_command
+from tests.java import kafka, lone_controllers
 from tests.running import REPOSITORY, run_main
 from tests.unknown_rows import CLUSTER_ID, ROWS, make_directory, servers
-from tools.interop.nodes import cluster, controller_settings, free_ports, server_command, write_config
+from tools.interop.nodes import controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -73,16 +72,16 @@ def test_ours_ends_before_it_joins_a_real_quorum_at_a_level_that_it_does_not_sup
     done = kafka("4.4.0", "storage", *words, str(real), "--standalone", "-r", "4.5-IV0")
     assert done.returncode == 0, done.stdout + done.stderr
     assert run_main(kafka_storage, [*words, str(ours), "--no-initial-controllers"], cwd=tmp_path).status == 0
-    with cluster(partial(kafka_command, "4.4.0"), tmp_path) as nodes:
-        nodes.start(real)
-        for _ in range(2):  # with an empty directory, and with what it has fetched
-            ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
-            assert ended.returncode == 1
-            assert "metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4" in ended.stderr.splitlines()[-1]
-        with open_directory(str(tmp_path / "log-1")) as source:
-            image = load_image(source)
-        assert image.features.metadata_version == 34 and set(image.cluster.controllers) == {1}
-        assert image.voters is not None and [voter.id for voter in image.voters.voters] == [1]
+    lone_controllers("4.4.0").start(real)
+    for _ in range(2):  # with an empty directory, and with what it has fetched
+        ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 1
+        assert "metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4" in ended.stderr.splitlines()[-1]
+    with open_directory(str(tmp_path / "log-1")) as source:
+        image = load_image(source)
+    lone_controllers("4.4.0").leave(real)
+    assert image.features.metadata_version == 34 and set(image.cluster.controllers) == {1}
+    assert image.voters is not None and [voter.id for voter in image.voters.voters] == [1]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools.interop.host import Host
+from tools.interop.nodes import Node
 
 STARTS_MAX: Final = 120
 """A controller that has ended keeps some memory, so the process is replaced after so many, when none runs."""
@@ -53,6 +54,12 @@ class LoneControllers:
         """Shut a controller down."""
         self._running.discard(config)
         self.ask("leave", config, waits=waits)
+
+    @property
+    def node(self) -> Node:
+        """The process."""
+        assert self._host is not None, "started"
+        return self._host.node
 
     def ask(self, what: str, config: Path, **words: object) -> dict[str, Any]:
         """What the process says of a controller."""
