@@ -38,16 +38,10 @@ def kind_of(step: str) -> str:
     return "move" if word == "move" else f"{word} {place}"
 
 
-MAY_FOLLOW = {
-    # The rows get their names, which no other commit has, after the format of a first commit, and one after the other.
-    "put format": {"move"},
-    "move": {"move"},
-    # Behind the commit its own leftovers go.
-    "remove row": {"remove row", "remove_below work", "remove pending"},
-    "remove_below work": {"remove pending", "remove_below work"},
-    "remove pending": set[str](),
-}
-"""What a writer may still do after a step during which it lost its lock."""
+MAY_FOLLOW = {"put_file work": {"put_file work"}, "put format": {"move"}, "move": {"move"}}
+"""What a writer may still do after a step during which it lost its lock: rows get names that no other commit has, one after the other."""
+TIDYING = {"remove row", "remove_below work", "remove pending"}
+"""Behind its commit a writer removes what was its own, or what its commit replaced: so would whoever comes next."""
 
 
 @pytest.mark.parametrize("options", [{}, {"replaces": True, "target_size": 1 << 20}, {"mode": "overwrite"}], ids=str)
@@ -58,7 +52,10 @@ def test_who_lost_its_lock_begins_nothing_more(tmp_path: Path, options: dict[str
     if options:
         log.write_bytes(data)
         run(base, tmp_path / "node", **TOPIC)
-        data, wanted = topics(0, 4, step=DAY // 4) + topics(4, 6, epoch=2, name="new", step=DAY // 4), expected(0, 4) + expected(4, 6, "new")
+        data, wanted = (
+            topics(0, 4, step=DAY // 4) + topics(4, 6, epoch=2, name="new", step=DAY // 4),
+            expected(0, 4) + expected(4, 6, "new"),
+        )
     log.write_bytes(data)
 
     def write() -> None:
@@ -76,19 +73,16 @@ def test_who_lost_its_lock_begins_nothing_more(tmp_path: Path, options: dict[str
     assert live(whole, two) == ""
     kinds = [kind_of(step) for step in whole.steps]
     assert {"put pending", "put format" if not options or "mode" in options else "move", "move", "put commit"} <= set(kinds)
-    lost = 0
-    for at in range(kinds.index("sink work") + 1, len(kinds)):
+    lost, last = 0, max(number for number, kind in enumerate(kinds) if kind == "put commit")
+    for at in range(kinds.index("put_file work"), len(kinds)):
         two = Two()
         life = Robbed(two.lease, at)
         said = live(life, two)
         after = {kind_of(step) for step in life.steps[at + 1 :]}
-        last = max((number for number, kind in enumerate(kinds) if kind == "put commit"))
-        if kinds[at] in ("sink work", "create work"):
-            assert after <= {"sink work", "create work", "remove_below work"}, life.steps[at:]
-        else:
-            more = {"remove_below work"} if at < last else set()
-            assert after <= MAY_FOLLOW.get(kinds[at], set()) | more, life.steps[at:]
-        if at <= last:
+        is_before = at <= last
+        may = MAY_FOLLOW.get(kinds[at], set()) | {"remove_below work"} if is_before else TIDYING
+        assert after <= may, life.steps[at:]
+        if is_before:
             assert "another may have it now" in said, life.steps[at:]
             lost += 1
         write()

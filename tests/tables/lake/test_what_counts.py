@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from metashell.common.errors import LogCorruptError, UsageError
-from metashell.disk.names import PARTITION_METADATA
+from metashell.disk.inputs import InputFile
+from metashell.disk.names import METADATA, PARTITION_METADATA
 from metashell.disk.state_files import format_topic_id
+from metashell.tables.lake.input_conflicts import BatchJudge
 from metashell.tables.lake.layout import TARGET_SIZE, merges, read_state
-from metashell.tables.lake.ledger import LakeFile, LakeState, LogKey, Source
+from metashell.tables.lake.ledger import Anchor, LakeFile, LakeState, LogKey, LogState, Source
 from metashell.tables.stores import open_store
 from tests.tables.lake.lakes import DAY, SEGMENT, START, commits, expected, names, node, rows, run, segment, topics
 from tests.tables.lake.test_lake import checkpoint
@@ -171,3 +174,54 @@ def test_a_log_that_was_cut_and_has_other_segments_now_is_refused(tmp_path: Path
     write_log(log, dict(zip(range(0, 12, 2), "aaaabb", strict=True)), 0, 2, 10)
     with pytest.raises(UsageError, match=f"{segment(2)}: offset 8: not what the lake has there"):
         run(out, tmp_path / "node")
+
+
+def test_files_of_two_logs_at_one_path_are_not_put_together(tmp_path: Path) -> None:
+    """A disk that got the id of another node: its log has the path of the one before, and `--replace` goes by paths."""
+    out = tmp_path / "lake"
+    for node_id in (1, 2):
+        shutil.rmtree(tmp_path / "node", ignore_errors=True)
+        for count in (4, 8):
+            (node(tmp_path / "node", node_id) / SEGMENT).write_bytes(topics(0, count, name=f"n{node_id}-"))
+            run(out, tmp_path / "node", tables=("topic",))
+    run(out, tmp_path / "node", target_size=1 << 20)
+    state = read_state(open_store(str(out)))
+    logs = [{state.sources[number].log.node for number in file.sources} for file in state.files.values()]
+    assert sorted(map(sorted, logs)) == [["1"], ["2"]]
+    (node(tmp_path / "node", 2) / SEGMENT).write_bytes(topics(0, 4, name="n2-") + topics(4, 2, epoch=2, name="new"))
+    run(out, tmp_path / "node", replaces=True)
+    assert sorted(names(out)) == sorted([*expected(0, 8, "n1-"), *expected(0, 4, "n2-"), *expected(4, 2, "new")])
+
+
+def anchored(*numbers: int) -> LogState:
+    return LogState(anchors={10 * number + 9: Anchor(10 * number, 10 * number + 9, 1, 7 * number) for number in numbers})
+
+
+def test_of_many_batches_that_tell_a_log_from_another_the_old_ones_thin_out_and_none_goes_for_good() -> None:
+    known = LogState()
+    for number in range(2000):
+        known.add(anchored(number))
+        kept = [last // 10 for last in sorted(known.anchors)]
+        assert len(kept) <= 256
+        assert kept[0] == 0 and kept[-min(128, number + 1) :] == list(range(max(number - 127, 0), number + 1))
+        assert len(kept) >= min(number + 1, 192)
+    # Old ones lie further apart the older they are, and reach back to the first.
+    gaps = [after - before for before, after in pairwise(kept)]
+    assert gaps == sorted(gaps, reverse=True) and gaps[0] > 500 > gaps[3]
+    for number in kept[:4]:
+        (anchor,) = anchored(number).anchors.values()
+        judges = [BatchJudge(InputFile("x", METADATA, "c"), known) for _ in range(2)]
+        judges[0].see(anchor)
+        judges[1].see(anchor._replace(crc=1))
+        assert (judges[0].fault, judges[0].is_proved, judges[0].good_to) == (None, True, anchor.last + 1)
+        assert judges[1].fault is not None and not judges[1].is_proved
+
+
+@pytest.mark.parametrize("ending", [".deleted", ".cleaned", ".swap"])
+def test_files_that_kafka_is_removing_or_making_are_not_read(tmp_path: Path, ending: str) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    (log / SEGMENT).write_bytes(topics(0, 4))
+    (log / f"{segment(4)}{ending}").write_bytes(topics(4, 4))
+    (log / f"00000000000000000002-0000000001.checkpoint{ending}").write_bytes(b"half")
+    assert run(out, tmp_path / "node").rows["topic"] == 4
+    assert names(out) == expected(0, 4)
