@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.common.errors import LogCorruptError, UsageError
+from metashell.common.errors import UsageError
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA, PARTITION_METADATA
 from metashell.disk.state_files import format_topic_id
@@ -31,18 +31,6 @@ def offsets_log(folder: Path) -> Path:
 
 def committed(out: Path) -> list[int]:
     return sorted(row["offset"] for row in rows(out, "offset_commit"))
-
-
-def test_a_copy_that_lacks_a_segment_does_not_stand_for_it(tmp_path: Path) -> None:
-    part, whole = offsets_log(tmp_path / "part"), offsets_log(tmp_path / "whole")
-    for base in (0, 10, 20):
-        (whole / segment(base)).write_bytes(commits(base, 10))
-    for base in (0, 20):
-        shutil.copy(whole / segment(base), part)
-    run(tmp_path / "lake", tmp_path / "part")
-    assert run(tmp_path / "lake", tmp_path / "whole").rows["offset_commit"] == 10
-    assert committed(tmp_path / "lake") == list(range(30))
-    assert run(tmp_path / "lake", tmp_path / "part", tmp_path / "whole").rows == {}
 
 
 def test_a_file_that_grows_is_one_source_in_the_ledger(tmp_path: Path) -> None:
@@ -106,19 +94,6 @@ def test_a_topic_that_was_created_anew_is_another_log(tmp_path: Path) -> None:
     assert run(out, tmp_path / "node").rows == {}
 
 
-def test_a_log_that_another_disk_rolled_elsewhere_adds_only_what_is_new(tmp_path: Path) -> None:
-    out = tmp_path / "lake"
-    for name, bases, end in (("old", (0, 2, 6), 10), ("new", (0, 4, 8, 12), 16)):
-        log = node(tmp_path / name)
-        for base, until in zip(bases, (*bases[1:], end), strict=True):
-            (log / segment(base)).write_bytes(topics(base, until - base))
-    run(out, tmp_path / "old")
-    # The first segment begins as the known one does, and goes on behind its end; the last ones are new.
-    assert run(out, tmp_path / "new").rows["topic"] == 6
-    assert names(out) == expected(0, 16)
-    assert run(out, tmp_path / "old", tmp_path / "new").rows == {}
-
-
 def test_a_segment_that_was_compressed_before_stands_before_the_next_one(tmp_path: Path) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / segment(0)).write_bytes(topics(0, 4))
@@ -131,18 +106,6 @@ def test_a_segment_that_was_compressed_before_stands_before_the_next_one(tmp_pat
     (log / segment(8)).write_bytes(topics(8, 4))
     assert run(out, tmp_path / "node").rows["topic"] == 4
     assert names(out) == expected(0, 12)
-
-
-def test_a_folder_of_new_segments_alone_follows_what_the_lake_has(tmp_path: Path) -> None:
-    out = tmp_path / "lake"
-    (node(tmp_path / "monday") / segment(0)).write_bytes(topics(0, 10))
-    (node(tmp_path / "tuesday") / segment(10)).write_bytes(topics(10, 4))
-    (node(tmp_path / "thursday") / segment(16)).write_bytes(topics(16, 2))
-    for day in ("monday", "tuesday"):
-        run(out, tmp_path / day)
-    assert names(out) == expected(0, 14)
-    with pytest.raises(LogCorruptError, match="offsets 14 to 15 are missing"):
-        run(out, tmp_path / "thursday")
 
 
 def write_log(log: Path, batches: dict[int, str], *bases: int) -> None:
