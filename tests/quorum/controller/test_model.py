@@ -289,6 +289,12 @@ def test_what_was_not_committed_is_gone_with_leadership_and_whoever_leads_next_g
         for _ in range(chance.randint(0, 5)):
             request = requests.draw()
             cluster.write(cluster.decide(*request[:3]), commit=False)
+            # What is swept meanwhile is still needed where it is not committed after all.
+            some_background(leader, chance)
+            due = leader.run_due(cluster.now_ms) if chance.random() < 0.3 else None
+            if due is not None:
+                cluster.write(due, commit=False)
+            check_hints(leader.state)
         pending = cluster.log[first:]
         kept = pending[: chance.randint(0, len(pending))]
         if kept:
