@@ -20,8 +20,7 @@ from metashell.quorum.controller import state
 from metashell.quorum.controller.authorizer import Authorizer, Operation, Permission, Resource
 from metashell.quorum.controller.decision import Request, finish_steps
 from metashell.quorum.controller.hints import AclHints, Hints
-from tests.quorum.controller.cluster import CLUSTER_ID, Cluster
-from tests.quorum.controller.random_requests import RandomRequests
+from tests.quorum.controller.cluster import Cluster
 
 BROKERS = st.integers(0, 9)
 
@@ -65,28 +64,6 @@ def test_partitions_that_are_bytes_give_the_same_hints_as_those_that_are_decoded
     finish_steps(hints.add_image(MetadataImage(topics=TopicsImage({topic_id: topic}, {"t": topic}))))
 
     assert everything(hints) == everything(expected)
-
-
-def test_after_any_requests_every_partition_is_named_for_all_its_brokers() -> None:
-    cluster = Cluster()
-    cluster.register(1, 2, 3)
-    chance = random.Random(3)
-    requests = RandomRequests(cluster.controller, chance, CLUSTER_ID)
-    for number in range(600):
-        if number % 40 == 0:
-            cluster.heal(*(f"t{name}" for name in range(8)))
-        request = requests.draw()
-        cluster.write(cluster.decide(*request[:3]))
-        cluster.now_ms += 100
-    hints = cluster.state.hints
-    assert len(cluster.state.image.topics) > 3
-    for topic, index, partition in cluster.state.image.topics.iter_partitions():
-        key = topic.id, index
-        for id in {*partition.replicas, *partition.isr, *partition.elr}:
-            assert key in set(hints.of_broker(id))
-        assert partition.leader != -1 or key in hints.leaderless
-        assert partition.leader == partition.replicas[0] or key in hints.unpreferred
-        assert not partition.adding_replicas or key in hints.reassigning
 
 
 def test_the_room_of_removed_topics_is_reclaimed() -> None:
