@@ -130,9 +130,14 @@ def test_a_topic_that_an_aborted_transaction_removed_is_found_by_its_brokers_aga
 
 def test_what_raft_says_of_the_quorum_counts_in_every_view() -> None:
     cluster = Cluster()
-    cluster.controller.replay([(messages.BeginTransactionRecord(), 0)], cluster.end_offset)
+    for record in (messages.ConfigRecord(resource_type=4, resource_name="", name="a", value="1"), messages.BeginTransactionRecord()):
+        cluster.controller.replay([(record, 0)], cluster.end_offset)
+        cluster.end_offset += 1
 
     cluster.state.set_quorum(None, 0)
+
+    assert cluster.state.tip.before_transaction is not None, "the newest view stays the newest"
+    assert cluster.state.image.configs[4, ""]["a"] == "1"
 
     assert cluster.state.image.features.kraft_version == 0
     assert cluster.state.stable.features.kraft_version == 0
