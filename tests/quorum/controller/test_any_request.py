@@ -12,7 +12,7 @@ from metashell.quorum.controller.controller import ROUTES
 from tests.quick import quick
 from tests.quorum.controller.test_model import Watched, same
 
-REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 2_000
+REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 2_500
 
 
 def from_snapshot(image: MetadataImage) -> MetadataImage:

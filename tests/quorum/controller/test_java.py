@@ -53,13 +53,14 @@ def test_names_come_by_their_hashes() -> None:
     assert string_hash_order(("nope", "group.version")) == ("group.version", "nope")
 
 
-PIECES = (
+_PIECES = (
     r"a ¦ z ¦ 0 ¦ 9 ¦ - ¦ ^ ¦ $ ¦ . ¦ | ¦ ( ¦ ) ¦ [ ¦ ] ¦ [ ¦ ] ¦ ( ¦ ) ¦ { ¦ } ¦ {2} ¦ {1,2} ¦ {3,} ¦ {2,1} ¦ , ¦ * ¦ + ¦ ? ¦ "
     r"\ ¦ \d ¦ \w ¦ \p{L} ¦ \p{Alpha} ¦ \pL ¦ \px ¦ \Q ¦ \E ¦ (?: ¦ (?= ¦ (?! ¦ (?<= ¦ (?<! ¦ (?<n> ¦ (?<m> ¦ (?> ¦ (?i) ¦ "
     r"(?i: ¦ (?-i) ¦ (? ¦ \k<n> ¦ \1 ¦ \b ¦ \B ¦ \A ¦ \z ¦ \Z ¦ \G ¦ \R ¦ \X ¦ \h ¦ \x41 ¦ \x{41} ¦ \x4 ¦ \u0041 ¦ \u00 ¦ \01 ¦ "
     r"\08 ¦ \0400 ¦ \cA ¦ && ¦ & ¦ \- ¦ \] ¦ \[ ¦ \. ¦ \y ¦ \y ¦ \e ¦ \N{DIGIT ONE} ¦ é ¦ \p{IsLatin} ¦ \b{g} ¦ > ¦ < ¦ = ¦   ¦ "
     r"# ¦ \_ ¦ [a-z] ¦ [^a] ¦ [a&&[^b]] ¦ \p{}"
-).split(" ¦ ")
+)
+PIECES = _PIECES.split(" ¦ ")
 KNOWN_BITS = (Path(__file__).parent / "java" / "patterns.hex").read_text().replace("\n", "")
 KNOWN = [digit == "1" for digit in f"{int(KNOWN_BITS, 16):0{4 * len(KNOWN_BITS)}b}"]
 """Of the first expressions that are drawn, those which Java takes."""
