@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from metashell.common.runtime import PausedCollector
+from tests.coroutines import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.cpu_times import CpuTimes
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
