@@ -16,6 +16,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -79,6 +80,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         config.pluginmanager.register(FromTheEnd())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist worksteal` as tests/together.py does it."""
+    if config.getoption("dist") != "worksteal":
+        return None
+    from tests.together import TogetherScheduling
+
+    return TogetherScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
