@@ -17,11 +17,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from metashell.common.runtime import PausedCollector
+from tests.coroutines import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.cpu_times import CpuTimes
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
@@ -79,6 +81,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         config.pluginmanager.register(FromTheEnd())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist worksteal` as tests/together.py does it."""
+    if config.getoption("dist") != "worksteal":
+        return None
+    from tests.together import TogetherScheduling
+
+    return TogetherScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
