@@ -108,6 +108,23 @@ async def test_a_sole_controller_never_acknowledges_what_a_resignation_lost(tmp_
         assert topics_of(active) == {"lost-1"}
 
 
+async def test_a_sole_controller_that_is_elected_again_leads_again_and_one_that_has_ended_registers_no_more(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        assert await create(active, "before") == NONE
+        assert (active.machine.claims, active.machine.waiting) == (1, 0)
+        active.replica.driver.resign(active.node.epoch)
+        await eventually(lambda: active.machine.claims == 2 and active.is_active)
+        assert active.machine.controller.state.claim_epoch == active.node.epoch == active.epoch > 1
+        assert await create(active, "after") == NONE
+        await eventually(lambda: active.registration._task is None)
+        await quorum.stop(1)
+        assert active.registration._is_closed and active.failure.result() is None
+        active.registration.look()
+        assert active.registration._task is None
+
+
 USER = ("-S", "SCRAM-SHA-256=[name=alice,password=secret]", "-r", "4.2", "-f", "group.version=0")
 FIRST = Path("__cluster_metadata-0", "00000000000000000000-0000000000.checkpoint")
 LEVELS = {"metadata.version": 29, "transaction.version": 2, "eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1}
@@ -198,6 +215,10 @@ async def test_kraft_version_is_upgraded_once_every_voter_has_told_its_directory
     async with Controllers(tmp_path, settings=QUICK, dynamic=False) as quorum:
         everyone = list(quorum.running.values())
         assert {server.node.kraft_version for server in everyone} == {0}
+        first = await quorum.active()
+        # So that the level and the epoch are two numbers.
+        first.replica.driver.resign(first.node.epoch)
+        await eventually(lambda: all(server.node.epoch >= 2 for server in everyone))
         code = INVALID_UPDATE_VERSION
         while code != NONE:
             assert code in (INVALID_UPDATE_VERSION, NOT_CONTROLLER)

@@ -182,3 +182,7 @@ async def test_what_is_closed_sends_nothing_more(monkeypatch: pytest.MonkeyPatch
     await one.made.close()
     one.made.look()
     assert one.made._task is first and one.made.sent == 0
+    one = Registering(monkeypatch, REFUSED)
+    await one.made.close()
+    one.made.look()
+    assert one.made._task is None and one.made.is_due
