@@ -7,8 +7,8 @@ requests to a real controller and to ours, `listener` every golden scenario over
 changed; `requests` and `histories` are the controller alone, asked at random. `groups` are random conversations with a real group
 coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of members that obey the rules,
 `rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs and compares with what it
-answers, `spoilt-group-logs` are logs of groups with every fault. The mutation run is the same each time, so it is made once, in the first
-round.
+answers, `spoilt-group-logs` are logs of groups with every fault. Mutations are new ones each time, of
+every room; they take hours, so they are made once, in the first round.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ INTEROP = {
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
     "scripts": "interop/test_twins_scripts.py",
-    "listener": "server/test_listener_golden.py",
-    "spoilt": "server/test_spoilt_requests.py",
-    "requests": "controller/test_any_request.py",
-    "histories": "controller/test_model.py",
+    "listener": "quorum/server/test_listener_golden.py",
+    "spoilt": "quorum/server/test_spoilt_requests.py",
+    "requests": "quorum/controller/test_any_request.py",
+    "histories": "quorum/controller/test_model.py",
     "reassign": "interop/test_reassign.py",
     "rebalance": "simulation/groups/test_chaos.py",
     "groups": "interop/test_group_twins.py",
-    "group-requests": "groups/test_any_request.py",
+    "group-requests": "groups/coordinator/test_coordinator.py",
     "group-logs": "interop/test_group_logs.py",
-    "spoilt-group-logs": "offsets_log/test_spoilt_logs.py",
+    "spoilt-group-logs": "groups/log/test_damaged_logs.py",
     "group-invariants": "groups/consumer/test_invariants.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
@@ -112,8 +112,11 @@ def run_interop(name: str) -> int:
 
 
 def run_mutation(workers: int) -> int:
-    """The sample of `python -m tools.mutation`; what it knows of this state it does not run again."""
-    return subprocess.run([sys.executable, "-m", "tools.mutation", "--jobs", str(workers)], cwd=ROOT, check=False).returncode
+    """Random mutations of every room."""
+    seed = str(random.SystemRandom().randrange(1 << 40))
+    print(f"python -m tools.mutation --seed {seed}", flush=True)
+    command = [sys.executable, "-m", "tools.mutation", "--jobs", str(workers), "--seed", seed]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

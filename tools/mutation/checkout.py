@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.mutation.mutants import ROOT
+from tools.mutation.modules import BESIDE, ROOT
 
-COPIED = ("metashell", "tests", "tools", "pyproject.toml")
+COPIED = ("metashell", *BESIDE, "tests", "tools", "completions", "docs", "README.md", "pyproject.toml")
 
 
 @contextmanager
@@ -27,18 +27,18 @@ def copy_of_checkout() -> Iterator[Path]:
         yield copy
 
 
-def digest(paths: Iterable[Path]) -> str:
+def digest(paths: Iterable[Path], root: Path = ROOT) -> str:
     """One hash over the contents of files, in the order of their names."""
     total = hashlib.sha256()
     for path in sorted(paths):
         content = path.read_bytes() if path.is_file() else b""
-        total.update(f"{path.relative_to(ROOT)} {len(content)}\n".encode())
+        total.update(f"{path.relative_to(root)} {len(content)}\n".encode())
         total.update(content)
     return total.hexdigest()[:16]
 
 
 def sources_digest() -> str:
-    return digest((ROOT / "metashell").rglob("*.py"))
+    return digest(path for package in ("metashell", *BESIDE) for path in (ROOT / package).rglob("*.py"))
 
 
 def tests_digest() -> str:

@@ -19,10 +19,11 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-MEMORY_BYTES = 3 << 30
-POOL = ("tests/quorum/raft", "tests/disk", "tests/transcripts", "tests/simulation")
-"""The tests that judge: what checks raft and disk by itself, without sockets, clocks and real servers."""
-LEFT_OUT = ("tests/disk/test_against_kafka.py", "tests/disk/test_against_storage_tool.py", "tests/disk/test_properties_against_java.py")
+from tools.gen_slow import listed
+from tools.mutation.modules import path_of
+
+MEMORY_BYTES = 12 << 30
+"""Address space, of which libraries for tables reserve much more than they use."""
 SEED = "seed:"
 """`seed:12` is a test too: the simulation with seed 12."""
 
@@ -43,12 +44,28 @@ def main(job: dict[str, Any], out: int) -> None:
         if job["module"] is not None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
             sys.meta_path.insert(0, Changed(job["module"], job["source"].encode()))
+            hand_on(job)
         try:
             tell("end", run(job, tell))
         except BaseException as error:
             tell("fail", "", f"{error.__class__.__name__}: {error}")
     sys.stdout.flush()
     os._exit(0)
+
+
+def hand_on(job: dict[str, Any]) -> None:
+    """Give the changed source to each Python that a test starts, too: it is the first thing that one imports."""
+    folder = Path(job["scratch"], "changed")
+    folder.mkdir()
+    (folder / "source").write_text(job["source"], encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(
+        "import sys, pathlib\n"
+        f"sys.path.insert(1, {os.getcwd()!r})\n"
+        "from tools.mutation.child import Changed\n"
+        f"sys.meta_path.insert(0, Changed({job['module']!r}, pathlib.Path({str(folder / 'source')!r}).read_bytes()))\n",
+        encoding="utf-8",
+    )
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(folder), os.getcwd()))
 
 
 def silence(output: str | None) -> None:
@@ -70,11 +87,11 @@ def run(job: dict[str, Any], tell: Any) -> int:
     for test in wanted:
         if not Path(file_of(test)).is_file():
             tell("missing", test)
-    if wanted or job["record"]:
+    if wanted or (job["record"] and job["places"]):
         places = job["places"] if job["record"] else dict.fromkeys(test.split("::")[0] for test in wanted)
         arguments = ["-q", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--tb=short", f"--basetemp={job['scratch']}"]
-        arguments += [f"--deselect={path}" for path in LEFT_OUT] if job["record"] else ["-x"]
-        status = int(pytest.main([*arguments, *places], plugins=[Judge(wanted, tell, recorder)]))
+        arguments += [] if job["record"] else ["-x"]
+        status = int(pytest.main([*arguments, *places], plugins=[Judge(wanted, tell, recorder, is_slow=job["is_slow"])]))
         if job["record"]:
             status = 0 if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) else status
     for seed in seeds if not status else []:
@@ -125,7 +142,8 @@ class ChangedLoader(SourceFileLoader):
 class Judge:
     """The plugin of pytest which keeps the wanted tests, in the wanted order, and tells what becomes of them."""
 
-    def __init__(self, wanted: list[str], tell: Any, recorder: Recorder | None) -> None:
+    def __init__(self, wanted: list[str], tell: Any, recorder: Recorder | None, *, is_slow: bool) -> None:
+        self.is_slow = is_slow
         self.wanted = wanted
         self.tell = tell
         self.recorder = recorder
@@ -139,7 +157,7 @@ class Judge:
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         if self.recorder is not None:
-            items[:] = [item for item in items if may_judge(item)]
+            items[:] = [item for item in items if may_judge(item, is_slow=self.is_slow)]
             return
         known: dict[str, list[Any]] = {}
         for item in items:
@@ -168,9 +186,9 @@ class Judge:
             self.tell("entered", nodeid, *self.recorder.end())
 
 
-def may_judge(item: Any) -> bool:
-    """Not those that take long."""
-    return item.get_closest_marker("golden") is None and item.get_closest_marker("slow") is None
+def may_judge(item: Any, *, is_slow: bool) -> bool:
+    """Not those that are marked slow where they stand; the list of tests/slow.txt only leaves out what takes more than 0.1 s."""
+    return is_slow or sum(1 for _ in item.iter_markers("slow")) <= (item.nodeid in listed())
 
 
 def reason(report: Any) -> str:
@@ -185,7 +203,7 @@ class Recorder:
     """Which functions of the watched modules are entered between `begin` and `end`; it notes calls only, so it costs little."""
 
     def __init__(self, root: Path, modules: Sequence[str]) -> None:
-        self.watched = {str(root / "metashell" / module): module for module in modules}
+        self.watched = {str(path_of(module, root)): module for module in modules}
         self.entered: set[tuple[str, str]] = set()
         self.began = 0.0
 

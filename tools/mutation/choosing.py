@@ -9,24 +9,23 @@ from tools.mutation.mutants import Mutation
 from tools.mutation.recording import Recording
 
 FILES_FIRST = 6
+"""Files of the first stage: few, so that little is imported."""
 
 
 def stages(mutation: Mutation, recording: Recording, killer: str | None) -> list[dict[str, float]]:
     """Two lists of tests with their seconds: the likely ones, in a few files, so that little is imported; then the others.
 
-    What stands outside of functions runs when the module is imported, and then holds for every test that enters the module.
+    What stands outside of functions runs when the module is imported, and then holds for every test that enters the module. Of a module
+    that only has such things, any test of the room may notice.
     """
     module = mutation.key.module
     tests = recording.entered.get((module, mutation.key.function))
     if tests is None:
         tests = recording.tests_of_module(module)
     if not tests:
-        # Constants alone: nothing of it is entered, and any test of the package may notice.
-        tests = [test for test in recording.seconds if test.startswith(f"tests/{PurePosixPath(module).parent}/")]
-    if module.startswith("quorum/raft/"):
-        tests = [*tests, *(test for test in recording.seconds if test.startswith(SEED))]
-    near = [test for test in recording.seconds if is_own(test, module)]
-    tests = sorted({*tests, *near}, key=lambda test: (test != killer, not is_own(test, module), recording.seconds[test]))
+        tests = [test for test in recording.seconds if not test.startswith(SEED)]
+    tests = [*tests, *(test for test in recording.seconds if test.startswith(SEED) or is_own(test, module))]
+    tests = sorted(set(tests), key=lambda test: (test != killer, not is_own(test, module), recording.seconds[test]))
     files: list[str] = []
     for test in tests:
         if file_of(test) not in files:

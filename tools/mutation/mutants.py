@@ -8,10 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.mutation.modules import ROOT, name_of
 from tools.mutation.operators import edits_of
-
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("quorum/raft", "disk")
+from tools.mutation.rooms import ROOMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Mutation:
 
     @property
     def module_name(self) -> str:
-        return "metashell." + self.key.module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        return name_of(self.key.module)
 
     def apply(self, source: bytes) -> bytes:
         return source[: self.start] + self.new + source[self.end :]
@@ -57,9 +56,8 @@ class Mutation:
 
 
 def module_paths(root: Path = ROOT) -> list[str]:
-    """The modules that are mutated, as `quorum/raft/elections.py`."""
-    package = root / "metashell"
-    return [str(path.relative_to(package)) for name in PACKAGES for path in sorted((package / name).glob("*.py"))]
+    """The modules of all rooms, as `quorum/raft/elections.py`."""
+    return [module for room in ROOMS for module in room.modules(root)]
 
 
 def mutations_of(module: str, source: bytes) -> list[Mutation]:

@@ -27,6 +27,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("+", "-"),
     ast.Sub: ("-", "+"),
     ast.Mult: ("*", "//"),
+    ast.Div: ("/", "*"),
     ast.FloorDiv: ("//", "*"),
     ast.Mod: ("%", "*"),
     ast.LShift: ("<<", ">>"),
@@ -36,6 +37,10 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitXor: ("^", "&"),
 }
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+LEFT_OUT = frozenset({"sorted", "reversed", "set", "frozenset", "abs", "round", "dict"})
+"""Calls of one value that the value can stand for."""
+METHODS_LEFT_OUT = frozenset({"strip", "lstrip", "rstrip", "lower", "upper", "copy", "casefold"})
+SYMMETRIC = frozenset({"min", "max", "isinstance", "issubclass", "cast", "TypeVar", "zip", "gcd", "NewType"})
 COMMENT = re.compile(rb"#[^\n]*")
 DROPPED = "dropped"
 
@@ -132,6 +137,7 @@ class _Finder(ast.NodeVisitor):
             case ast.Try():
                 self.block(node.body, is_tail=False)
                 for handler in node.handlers:
+                    self.rethrow(handler)
                     self.block(handler.body, is_tail=is_tail and not node.finalbody)
                 self.block(node.orelse, is_tail=is_tail and not node.finalbody)
                 self.block(node.finalbody, is_tail=is_tail)
@@ -150,6 +156,9 @@ class _Finder(ast.NodeVisitor):
                 if not _is_super_init(call):
                     self.drop(node)
                 self.visit(call)
+            case ast.Expr(value=ast.Await(value=ast.Call() as call)):
+                self.drop(node)
+                self.visit(node.value)
             case ast.Assign():
                 self.assignment(node, node.targets)
                 self.visit(node.value)
@@ -175,6 +184,12 @@ class _Finder(ast.NodeVisitor):
                     self.visit(value)
             case ast.Expr(value=value) if not isinstance(value, ast.Constant):
                 self.visit(value)
+
+    def rethrow(self, handler: ast.ExceptHandler) -> None:
+        """An error that is dealt with here reaches the caller instead."""
+        first = handler.body[0]
+        if not isinstance(first, ast.Raise):
+            self.add(*self.span(first), "raise", "the error is passed on")
 
     def assignment(self, node: ast.stmt, targets: list[ast.expr]) -> None:
         """Drop what leaves an older value behind: a field, an item, a name that is assigned elsewhere too."""
@@ -283,7 +298,40 @@ class _Finder(ast.NodeVisitor):
                 return
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             self.drop_arguments(node.args)
+        else:
+            self.leave_out(node)
+            self.exchange(node)
         self.generic_visit(node)
+
+    def visit_Await(self, node: ast.Await) -> None:
+        start, end = self.span(node)
+        text = " ".join(self.source[start:end].decode().split())
+        self.add(start, self.span(node.value)[0], "", f"{text} -> without await")
+        self.visit(node.value)
+
+    def leave_out(self, node: ast.Call) -> None:
+        """A call of one value becomes the value: not sorted, not stripped, not copied, repeated ones kept."""
+        match node.func:
+            case ast.Name(id=name) if name in LEFT_OUT and node.args:
+                value = node.args[0]
+            case ast.Attribute(value=value, attr=name) if name in METHODS_LEFT_OUT and not node.args:
+                pass
+            case _:
+                return
+        start, end = self.span(value)
+        text = self.source[start:end].decode()
+        self.replace(node, f"list({text})" if name in ("sorted", "reversed") else text)
+
+    def exchange(self, node: ast.Call) -> None:
+        """Two values of a call change places."""
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if len(node.args) != 2 or name in SYMMETRIC or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+            return
+        (start, middle), (begin, end) = (self.span(argument) for argument in node.args)
+        first, second = self.source[start:middle].decode(), self.source[begin:end].decode()
+        if first != second and not any(isinstance(argument, ast.GeneratorExp | ast.Lambda) for argument in node.args):
+            words = " ".join(f"{first}, {second}".split())
+            self.add(start, end, f"{second}{self.source[middle:begin].decode()}{first}", f"{words} exchanged")
 
     def drop_arguments(self, arguments: list[ast.expr]) -> None:
         """A call that takes any number of steps or values can do without each one."""

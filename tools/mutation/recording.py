@@ -1,8 +1,13 @@
-"""Which test enters which function, noted once for each state of the sources, and anew for each file of tests that changes."""
+"""Which test of a room enters which function, noted once for each file of tests, and anew for each one that changes.
+
+This only says whom to ask first and whom not at all. So it may be a little old: a change of the sources alone does not make it new
+(`--fresh` does), and whether a test holds on today's sound code is asked of each test that kills.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +15,13 @@ from typing import Any
 
 from metashell.common.errors import UsageError
 from tools.mutation.checkout import digest
-from tools.mutation.child import POOL, SEED, file_of
-from tools.mutation.mutants import ROOT
+from tools.mutation.child import SEED, file_of
+from tools.mutation.rooms import Room
 
-GOLDEN = ROOT / "tests" / "golden"
 SEEDS = 40
 """Seeds of the simulation that judge, from 0 on."""
+CHUNK = 12
+"""Files of tests that are recorded in one process, then stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,54 +38,58 @@ class Recording:
 
 
 class Stored:
-    """The notes of earlier runs: `tests` of files that have not changed since; `places` have to run again."""
+    """The notes of earlier runs on a room: `tests` of files that have not changed since; `places` have to run again."""
 
-    def __init__(self, path: Path, sources: str) -> None:
-        self.path = path
-        self.state = f"{sources} {support_digest()}"
-        self.files = {str(file.relative_to(ROOT)): digest([file]) for file in test_files()}
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            stored = {}
-        if stored.get("state") != self.state:
-            stored = {"tests": {}, "failed": {}, "files": {}}
-        self.is_empty = not stored["tests"]
-        self.places = [file for file, state in self.files.items() if stored["files"].get(file) != state]
-        unchanged = {SEED, *self.files} - set(self.places)
-        self.tests: dict[str, Any] = {test: found for test, found in stored["tests"].items() if file_of(test) in unchanged}
-        self.failed: dict[str, str] = {test: why for test, why in stored["failed"].items() if file_of(test) in unchanged}
+    def __init__(self, room: Room, root: Path, cache: Path, *, is_fresh: bool = False) -> None:
+        self.path = cache / f"recording-{room.name}.json"
+        self.modules = room.modules(root)
+        files = {str(file.relative_to(root)): digest([file], root) for file in room.test_files(root)}
+        if room.has_seeds:
+            files[SEED] = "always the same"
+        stored: dict[str, Any] = {}
+        if not is_fresh:
+            try:
+                stored = json.loads(self.path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                stored = {}
+        known = stored.get("files", {}) if stored.get("modules") == self.modules else {}
+        self.files = {file: state for file, state in files.items() if known.get(file) == state}
+        self.missing = {file: state for file, state in files.items() if file not in self.files}
+        order = {file: number for number, file in enumerate(files)}
+        self.tests: dict[str, Any] = {test: found for test, found in stored.get("tests", {}).items() if file_of(test) in self.files}
+        self.failed: dict[str, str] = {test: why for test, why in stored.get("failed", {}).items() if file_of(test) in self.files}
+        self._order = order
+        self._lock = threading.Lock()
 
-    def add(self, result: dict[str, Any]) -> None:
-        """Take over what a recording run found. Errors: a UsageError where it did not come to its end."""
+    def chunks(self) -> list[list[str]]:
+        """The files that have to run, a few at a time."""
+        places = list(self.missing)
+        return [places[start : start + CHUNK] for start in range(0, len(places), CHUNK)]
+
+    def add(self, places: Iterable[str], result: dict[str, Any]) -> None:
+        """Take over what a recording run of some files found. Errors: a UsageError where it did not come to its end."""
         if result["verdict"] != "passed":
             raise UsageError(f"{result.get('test')}: on the sound code: {result['verdict']} {result.get('reason', '')}".rstrip())
-        self.failed |= dict(result["failed"])
-        self.tests |= {test: found for test, found in result["entered"].items() if test not in self.failed}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(
-            json.dumps({"state": self.state, "files": self.files, "tests": self.tests, "failed": self.failed}), encoding="utf-8"
-        )
-        fresh.replace(self.path)
+        with self._lock:
+            self.failed |= dict(result["failed"])
+            self.tests |= {test: found for test, found in result["entered"].items() if test not in self.failed}
+            self.files |= {place: self.missing[place] for place in places}
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.path.with_suffix(".new")
+            text = json.dumps({"modules": self.modules, "files": self.files, "tests": self.tests, "failed": self.failed})
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(self.path)
 
     def recording(self) -> Recording:
+        """What is known: tests in the order of their files."""
+        tests = dict(sorted(self.tests.items(), key=lambda item: self._order[file_of(item[0])]))
         entered: dict[tuple[str, str], list[str]] = {}
-        for test, (_, functions) in self.tests.items():
+        for test, (_, functions) in tests.items():
             for module, function in functions:
                 entered.setdefault((module, function), []).append(test)
-        return Recording({test: seconds for test, (seconds, _) in self.tests.items()}, entered, self.failed)
+        return Recording({test: seconds for test, (seconds, _) in tests.items()}, entered, self.failed)
 
 
-def test_files() -> list[Path]:
-    return sorted(path for folder in POOL for path in (ROOT / folder).rglob("test_*.py"))
-
-
-def support_digest() -> str:
-    """The files that tests share: helpers, transcripts, stored results."""
-    paths = (path for path in (ROOT / "tests").rglob("*") if path.is_file() and path.suffix != ".pyc" and not path.is_relative_to(GOLDEN))
-    return digest(path for path in paths if not (path.suffix == ".py" and path.name.startswith("test_")))
-
-
-def seeds() -> Iterable[str]:
-    return (f"{SEED}{number}" for number in range(SEEDS))
+def tests_of(places: Iterable[str]) -> dict[str, float]:
+    """The seeds among the places, with their seconds: they are tests that stand in no file."""
+    return {f"{SEED}{number}": 2.0 for place in places if place == SEED for number in range(SEEDS)}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tools.mutation.checkout import digest, sources_digest, tests_digest
 from tools.mutation.child import file_of
-from tools.mutation.mutants import ROOT
+from tools.mutation.modules import ROOT
 
 KILLS = ("killed", "hung", "died")
 

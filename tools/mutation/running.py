@@ -10,18 +10,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from metashell.common.errors import UsageError
-from tools.mutation import recording
-from tools.mutation.mutants import ROOT, Mutation
-from tools.mutation.recording import Recording
+from tools.mutation.child import SEED, file_of
+from tools.mutation.modules import ROOT, name_of
+from tools.mutation.mutants import Mutation
+from tools.mutation.recording import Recording, Stored, tests_of
 from tools.mutation.results import KILLS, Result, Results
+from tools.mutation.rooms import Room
 
 CACHE = ROOT / ".cache" / "mutation"
-RECORD_SECONDS = 1800.0
+RECORD_SECONDS = 900.0
 PATIENCE_SECONDS = 15.0
 """The seconds that a test may take beyond a multiple of its time on the sound code before it counts as hanging."""
 
@@ -29,10 +31,10 @@ PATIENCE_SECONDS = 15.0
 class Warm:
     """One warm process in the copy; `perform` gives a job and waits for its result."""
 
-    def __init__(self, copy: Path) -> None:
+    def __init__(self, copy: Path, changed: Sequence[str]) -> None:
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(copy)}
         environment.pop("HYPOTHESIS_PROFILE", None)
-        command = [sys.executable, "-m", "tools.mutation.server"]
+        command = [sys.executable, "-m", "tools.mutation.server", *changed]
         self.process = subprocess.Popen(
             command, cwd=copy, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -47,6 +49,7 @@ class Warm:
             "record": False,
             "functions": [],
             "patience": PATIENCE_SECONDS,
+            "is_slow": False,
             **more,
         }
         self.process.stdin.write(json.dumps(job) + "\n")
@@ -66,36 +69,66 @@ class Warm:
 
 
 @contextmanager
-def warm_process(copy: Path) -> Iterator[Warm]:
-    warm = Warm(copy)
+def warm_process(copy: Path, changed: Sequence[str]) -> Iterator[Warm]:
+    """A warm process that never imports the modules that are to be changed, by their names in Python."""
+    warm = Warm(copy, changed)
     try:
         yield warm
     finally:
         warm.close()
 
 
-def recorded(copy: Path, modules: Sequence[str], sources: str) -> Recording:
-    """The functions that each test enters, as stored; tests that changed since run again."""
-    stored = recording.Stored(CACHE / "recording.json", sources)
-    if stored.places:
-        with warm_process(copy) as warm:
-            seeds = dict.fromkeys(recording.seeds(), 2.0) if stored.is_empty else {}
-            more = {"record": True, "places": stored.places, "functions": list(modules), "patience": RECORD_SECONDS}
-            result = warm.perform(None, b"", seeds, RECORD_SECONDS, **more)
-        stored.add(result)
+def recorded(copy: Path, stored: Stored, room: Room, jobs: int) -> Recording:
+    """The functions that each test of a room enters, as stored; files of tests that changed since run again."""
+
+    def record(warm: Warm, places: list[str]) -> None:
+        files = [place for place in places if place != SEED]
+        more = {"record": True, "places": files, "functions": stored.modules, "patience": RECORD_SECONDS, "is_slow": room.is_slow}
+        stored.add(places, warm.perform(None, b"", tests_of(places), RECORD_SECONDS, **more))
+
+    in_parallel(copy, [name_of(module) for module in stored.modules], stored.chunks(), jobs, record)
     return stored.recording()
 
 
-def take(left: queue.SimpleQueue[Mutation]) -> Mutation | None:
+Job = TypeVar("Job")
+
+
+def in_parallel(copy: Path, changed: Sequence[str], jobs: Sequence[Job], count: int, work: Callable[[Warm, Job], None]) -> None:
+    """Do all jobs, in their order, on `count` warm processes. Errors: the first of any job, after which no other begins."""
+    left: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    for job in jobs:
+        left.put(job)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with warm_process(copy, changed) as warm:
+                while not errors:
+                    work(warm, left.get_nowait())
+        except queue.Empty:
+            return
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(min(max(1, count), len(jobs)))]
+    for thread in threads:
+        thread.start()
     try:
-        return left.get_nowait()
-    except queue.Empty:
-        return None
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt as interrupt:
+        # What is known is stored; the threads end with the jobs that they are at.
+        errors.append(interrupt)
+    if errors:
+        raise errors[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run over mutations: `order` gives the stages of tests of each one (with their seconds), `seconds` bounds each one."""
+    """One run over mutations of one room: `order` gives the stages of tests of each one (with their seconds), `seconds` bounds each one.
+
+    A test that kills is asked about the sound code too, once a run: if it fails there, it judges nothing, and the run says so.
+    """
 
     copy: Path
     sources: Mapping[str, bytes]
@@ -104,6 +137,8 @@ class Run:
     jobs: int
     seconds: float
     output: str | None = None
+    is_slow: bool = False
+    sound: set[str] = field(default_factory=set)
 
     def judge(self, warm: Warm, mutation: Mutation) -> Result:
         """Run the tests of one mutation until one notes it, they are through, or the time is over."""
@@ -112,20 +147,25 @@ class Run:
         for tests in self.order(mutation):
             if not tests or used >= self.seconds:
                 continue
-            found = warm.perform(mutation, source, tests, self.seconds - used, output=self.output)
+            found = warm.perform(mutation, source, tests, self.seconds - used, output=self.output, is_slow=self.is_slow)
             used += found["seconds"]
             if found["verdict"] == "missing":
                 raise UsageError(f"{found['test']}: is not among the tests")
             if found["verdict"] in KILLS:
+                self.control(warm, mutation, found["test"], tests)
                 return self.results.keep(mutation.id, found["verdict"], found["test"], found["reason"], round(used, 2))
         return self.results.keep(mutation.id, "survived", seconds=round(used, 2))
 
-    def control(self, warm: Warm, mutation: Mutation) -> None:
-        """Run the likely tests of a mutation in the same way on the sound code. Errors: a UsageError unless they pass."""
-        first = self.order(mutation)[0]
-        found = warm.perform(mutation, self.sources[mutation.key.module], first, RECORD_SECONDS)
-        if found["verdict"] != "passed":
-            raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
+    def control(self, warm: Warm, mutation: Mutation, killer: str, tests: Mapping[str, float]) -> None:
+        """Ask a test that kills about the sound code. Errors: a UsageError unless it passes."""
+        # Where the process died or a module could not be imported, no test is named: all of them are asked.
+        asked = {killer: tests.get(killer, 5.0)} if killer in tests or file_of(killer) in tests else dict(tests)
+        if not set(asked) <= self.sound:
+            source = self.sources[mutation.key.module]
+            found = warm.perform(mutation, source, asked, RECORD_SECONDS, output=self.output, is_slow=self.is_slow)
+            if found["verdict"] != "passed":
+                raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
+            self.sound.update(asked)
 
     def perform(self, mutations: Sequence[Mutation], note: Callable[[Mutation, Result], None]) -> dict[str, Result]:
         """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time.
@@ -133,40 +173,20 @@ class Run:
         Those that no earlier run killed come first: they are what one waits for.
         """
         found: dict[str, Result] = {}
-        left: queue.SimpleQueue[Mutation] = queue.SimpleQueue()
+        left = []
         for mutation in sorted(mutations, key=lambda mutation: mutation.id in self.results.killers):
             if (result := self.results.valid(mutation.id)) is not None:
                 found[mutation.id] = result
                 note(mutation, result)
             else:
-                left.put(mutation)
+                left.append(mutation)
         lock = threading.Lock()
-        errors: list[BaseException] = []
 
-        def work() -> None:
-            try:
-                with warm_process(self.copy) as warm:
-                    is_controlled = False
-                    while not errors and (mutation := take(left)) is not None:
-                        if not is_controlled:
-                            self.control(warm, mutation)
-                            is_controlled = True
-                        result = self.judge(warm, mutation)
-                        with lock:
-                            found[mutation.id] = result
-                            note(mutation, result)
-            except BaseException as error:
-                errors.append(error)
+        def work(warm: Warm, mutation: Mutation) -> None:
+            result = self.judge(warm, mutation)
+            with lock:
+                found[mutation.id] = result
+                note(mutation, result)
 
-        threads = [threading.Thread(target=work) for _ in range(min(max(1, self.jobs), left.qsize()))]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt as interrupt:
-            # What is known is stored; the threads end with the mutations that they are at.
-            errors.append(interrupt)
-        if errors:
-            raise errors[0]
+        in_parallel(self.copy, sorted({name_of(module) for module in self.sources}), left, self.jobs, work)
         return found

@@ -1,7 +1,7 @@
 """The warm process: it has imported pytest and all that no mutation touches, and forks for each job.
 
-`python -m tools.mutation.server` runs in the copy of the checkout, reads jobs from stdin and writes results to stdout, both as lines
-of JSON. A job names tests with the seconds they took on the sound code; a result is a verdict:
+`python -m tools.mutation.server MODULE...` is told what will be changed. It runs in the copy of the checkout, reads jobs from stdin and
+writes results to stdout, both as lines of JSON. A job names tests with the seconds they took on the sound code; a result is a verdict:
 
 `killed` by a test that failed, `hung` in one that takes far longer than it should, `died` where the process ended, `passed` where all
 went well, `cut` where the time was over before, `missing` where a test is not there (the fault of who asked, never a kill).
@@ -25,24 +25,22 @@ from typing import Any
 
 from tools.mutation import child
 
-WARM = (
-    "pytest",
-    "hypothesis.stateful",
-    "hypothesis.strategies",
-    "asyncio",
-    "metashell.codec",
-    "metashell.metadata.image",
-    "metashell.net",
-)
-COLD = ("metashell.quorum.raft", "metashell.disk")
+WARM = ("pytest", "hypothesis.stateful", "hypothesis.strategies", "asyncio", "immutables", "cramjam", "google_crc32c")
+OWN = ("metashell.common", "metashell.codec", "metashell.metadata.image", "metashell.net")
+"""What most modules stand on: imported once, up to the first one of these that is to be changed."""
+HEAVY = ("numpy", "pyarrow", "pyarrow.parquet", "pyarrow.fs")
 COLLECT_SECONDS = 60.0
 
 
 def main() -> int:
     sys.path[0:1] = [os.getcwd()]
-    for name in WARM:
+    changed = sys.argv[1:]
+    for name in (*WARM, *(HEAVY if any(name.startswith(("metashell.tables", "spark_reports")) for name in changed) else ())):
         importlib.import_module(name)
-    assert not [name for name in sys.modules if name.startswith(COLD)], "what is changed must not be imported before"
+    for name in OWN:
+        if any(f"{one}.".startswith(f"{name}.") for one in changed):
+            break
+        importlib.import_module(name)
     gc.freeze()
     for line in sys.stdin:
         print(json.dumps(perform(json.loads(line))), flush=True)
@@ -51,6 +49,7 @@ def main() -> int:
 
 def perform(job: dict[str, Any]) -> dict[str, Any]:
     """Run one job in a fork, which ends with all that it started."""
+    assert job["module"] not in sys.modules, "what is changed must not be imported before"
     job["scratch"] = tempfile.mkdtemp(dir=os.getcwd(), prefix="scratch-")
     reading, writing = os.pipe()
     pid = os.fork()

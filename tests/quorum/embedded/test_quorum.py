@@ -47,7 +47,7 @@ def test_three_controllers_elect_one_that_answers() -> None:
         topic_id = quorum.create_topic("orders", partitions=3)
         image = quorum.wait_for(lambda image: "orders" in image.topics.by_name)
         assert image.topics.by_name["orders"].id == topic_id
-        assert set(image.cluster.controllers) == {1, 2, 3}
+        quorum.wait_for(lambda image: set(image.cluster.controllers) == {1, 2, 3}, LONG_S)
     with pytest.raises(QuorumError, match="not running"):
         quorum.create_topic("late")
 

@@ -16,7 +16,7 @@ from metashell.net.transport import Connection, connect
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from metashell.quorum.server.config import load_config
 from metashell.quorum.server.controller_server import ControllerServer
-from tests.quorum.server.quorum import eventually
+from tests.coroutines import eventually
 from tests.running import run_main
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
