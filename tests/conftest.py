@@ -137,14 +137,14 @@ def java_of_the_session() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """The golden set: the full one beside the checkout, else the committed part."""
+    """The golden set."""
     return golden_root()
 
 
 @pytest.fixture(scope="session")
 def full_golden() -> Path:
-    """The full golden set; tests that need more than the committed part ask for it."""
+    """The golden set as it was recorded: what the committed one is compared with."""
     root = full_root()
     if root is None:
-        pytest.skip("the full golden set is not beside this checkout (METASHELL_GOLDEN)")
+        pytest.skip("the golden set as it was recorded is not beside this checkout (METASHELL_GOLDEN)")
     return root
