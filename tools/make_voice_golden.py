@@ -69,7 +69,7 @@ def dumped(root: Path, cases: list[Case]) -> Iterator[tuple[Case, dict[str, Any]
     The tool cuts and creates indexes, so that the folders of the files that a case names are copied anew before it runs.
     """
     with tempfile.TemporaryDirectory() as folder:
-        host = Host(host_command(NEWEST, "-Dlog4j2.level=OFF"), Path(folder))
+        host = Host([*host_command(NEWEST, "-Dlog4j2.level=OFF", "-Djava.security.manager=allow"), "tools"], Path(folder))
         for case in cases:
             for name in {os.path.dirname(file) for word in case.argv for file in word.split(",") if "/data/" in file}:
                 if (root / name).is_dir():
