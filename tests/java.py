@@ -103,6 +103,14 @@ def host_command(version: str = KAFKA, *options: str) -> list[str]:
     return [java(), *options, *_options(version), _HOST_HEAP, "Host"]
 
 
+def tool_host(version: str, folder: Path) -> Host:
+    """A process that starts in a folder and runs tools and programs; that one of them calls System.exit is only its own end."""
+    policy = folder / "all.policy"
+    policy.write_text("grant { permission java.security.AllPermission; };\n")
+    command = host_command(version, *_QUIET, "-Djava.security.manager=allow", f"-Djava.security.policy=={policy}")
+    return Host([*command, "tools"], folder)
+
+
 def lone_controllers(version: str = KAFKA) -> LoneControllers:
     """The process of this session for controllers of a release that are alone. Skips the test without Java or jars."""
     found = _CONTROLLERS.get(version)
@@ -131,8 +139,7 @@ def _resident(version: str) -> Host:
     key = (version, *(os.environ.get(name) for name in _SURROUNDINGS))
     host = _RESIDENTS.get(key)
     if host is None or host.node.process.poll() is not None:
-        command = host_command(version, *_QUIET, "-Djava.security.manager=allow")
-        host = _RESIDENTS[key] = Host([*command, "tools"], Path(tempfile.mkdtemp(prefix="metashell-java-")))
+        host = _RESIDENTS[key] = tool_host(version, Path(tempfile.mkdtemp(prefix="metashell-java-")))
     return host
 
 
