@@ -37,10 +37,10 @@ def test_a_plan_says_of_each_log_that_was_given_what_is_there_and_what_comes() -
         "x.log               nothing          0 to 3",
         "a-0 of node 1 of c  0 to 9           5-1.checkpoint, 10 to 19, 30 to 30",
         "a-0 of node 2 of c  5 to 6, 9 to 11  nothing",
-        "3 of 5 files with something new, 2.0 KiB to read; nothing was written",
+        "3 of 5 files with something new, 2.05 kB to read; nothing was written",
     ]
     (*_, last) = planned_lines(report(removed={"topic": 1200, "batches": 34}))
-    assert last == "3 of 5 files with something new, 2.0 KiB to read, 1234 rows to remove; nothing was written"
+    assert last == "3 of 5 files with something new, 2.05 kB to read, 1234 rows to remove; nothing was written"
 
 
 @pytest.mark.parametrize(
