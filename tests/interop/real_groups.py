@@ -107,9 +107,10 @@ class OffsetsLog:
 class RealGroups:
     """The node. Every step of a conversation is over before the next one begins."""
 
-    def __init__(self, port: int, log: OffsetsLog) -> None:
+    def __init__(self, port: int, data: Path) -> None:
         self.port = port
-        self.log = log
+        self.data = data
+        self.log = OffsetsLog(data / "__consumer_offsets-0" / f"{0:020}.log")
         self._barrier = Connection(port, "~barrier")
 
     def topic(self, name: str, partitions: int) -> str:
@@ -241,7 +242,7 @@ def real_groups(folder: Path) -> Iterator[RealGroups]:
         assert done.status == 0, done
         place.start(config)
         _wait_for_coordinator(place, port)
-        with contextlib.closing(RealGroups(port, OffsetsLog(data / "__consumer_offsets-0" / f"{0:020}.log"))) as node:
+        with contextlib.closing(RealGroups(port, data)) as node:
             yield node
 
 

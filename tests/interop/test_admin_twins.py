@@ -16,10 +16,10 @@ import pytest
 from metashell.codec.messages import BrokerRegistrationRequest
 from metashell.net.addresses import Address
 from metashell.net.client import Client
-from tests.interop.admin import host_command, start_kafka, start_ours
+from tests.interop.admin import start_kafka, start_ours
 from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES, SECURED_LINES
 from tests.interop.admin_twins import differences, ours, settled
-from tests.java import KAFKA, jars, kafka, kafka_command
+from tests.java import KAFKA, host_command, jars, kafka, kafka_command
 from tests.seeds import shows
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.place import CLUSTER_ID, AdminPlace, admin_place, format_node

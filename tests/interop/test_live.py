@@ -26,9 +26,9 @@ from metashell.net.client import Client
 from metashell.net.security import SecurityConfig, security_config
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import Target, describe_quorum_request
-from tests.java import KAFKA, jars, java, kafka_command
+from tests.java import KAFKA, kafka_command, lone_controllers
 from tests.running import command_line, run_main
-from tools.interop.nodes import Cluster, Node, cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, Node, controller_settings, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,10 @@ class Quorum:
     security: SecurityConfig = field(default_factory=SecurityConfig)
 
     @property
+    def is_alone(self) -> bool:
+        return len(self.ports) == 1 and not self.place.nodes
+
+    @property
     def addresses(self) -> tuple[Address, ...]:
         return tuple(Address("localhost", self.ports[id]) for id in self.ports)
 
@@ -57,8 +61,22 @@ class Quorum:
     def words(self) -> str:
         return ",".join(map(str, self.addresses))
 
+    def config(self, id: int) -> Path:
+        return self.place.folder / f"node-{id}.properties"
+
     def start(self, id: int) -> None:
-        self.nodes[id] = self.place.start(self.place.folder / f"node-{id}.properties")
+        """Start a node: a controller that is alone in the process that such ones share."""
+        if self.is_alone:
+            lone_controllers(self.version).start(self.config(id))
+            self.nodes[id] = lone_controllers(self.version).node
+        else:
+            self.nodes[id] = self.place.start(self.config(id))
+
+    def end(self) -> None:
+        for node in self.place.nodes:
+            node.kill()
+        for id in self.nodes if self.is_alone else ():
+            lone_controllers(self.version).leave(self.config(id))
 
     def kill(self, id: int) -> None:
         node = self.nodes.pop(id)
@@ -117,8 +135,6 @@ def prepare(
     standalone: bool = False,
 ) -> Quorum:
     """Formatted controllers, and a broker perhaps, none of them started."""
-    java()
-    jars(version)
     *ports, broker_port = free_ports(len(ids) + 1)
     named = dict(zip(ids, ports, strict=True))
     voters = ",".join(f"{id}@localhost:{port}" for id, port in named.items())
@@ -151,13 +167,11 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Quorum]]:
             quorum.start(id)
         return quorum
 
-    with cluster(lambda tool, *words: [], tmp_path):
-        try:
-            yield start
-        finally:
-            for quorum in made:
-                for node in quorum.place.nodes:
-                    node.kill()
+    try:
+        yield start
+    finally:
+        for quorum in made:
+            quorum.end()
 
 
 def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> MetadataImage:

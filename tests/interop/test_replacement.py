@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
-from tests.interop.admin import host_command
+from tests.java import host_command
 from tests.running import run_main
-from tools.interop.admin.host import AdminHost
 from tools.interop.brokers_traffic import Writer, check_written, read_topic
+from tools.interop.host import Host
 from tools.interop.mixed_quorum import QUIET
 from tools.interop.nodes import cluster, controller_settings, free_ports, write_config
 from tools.interop.replaced_quorum import ReplacedQuorum
@@ -33,7 +33,7 @@ def quorum(tmp_path: Path) -> Iterator[ReplacedQuorum]:
     with cluster(lambda *words: list(words), tmp_path) as place:
         ids = (*KAFKAS, *OURS, BROKER)
         ports = dict(zip(ids, free_ports(len(ids)), strict=True))
-        host = AdminHost(host_command(), tmp_path)
+        host = Host(host_command(), tmp_path)
         place.nodes.append(host.node)
         made = ReplacedQuorum(place, ports, KAFKAS, host, BROKER, f"localhost:{ports[BROKER]}")
         servers = {"controller.quorum.bootstrap.servers": ",".join(f"localhost:{ports[id]}" for id in (*KAFKAS, *OURS))}

@@ -119,3 +119,11 @@ def test_check_and_record_agree_on_a_tree(tmp_path: Path, monkeypatch: pytest.Mo
     assert structure.record("one value") == 0
     assert structure.check() == 0
     assert recorded(limits)[1] == ["lines 0 -> 1: one value"]
+
+
+def test_the_quick_count_is_that_of_tokens_and_trees() -> None:
+    text = '"""Says."""\n\n# no\nimport a\n\n\ndef f():\n    """Is."""\n    import b  # late\n    x = """one\n\n# two\n"""\n    def g():\n        import c\n    return (  \n\n        x)\n'
+    for path in (None, *sorted((structure.ROOT / "metashell" / "common").glob("*.py"))):
+        source = text if path is None else path.read_text(encoding="utf-8")
+        assert structure.size_of(source) == (len(structure.code_lines(source)), structure.late_imports(source)), path
+    assert structure.size_of(text) == (11, 2)

@@ -22,13 +22,13 @@ from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import AttachError, Target
-from tests.java import KAFKA, kafka_command
+from tests.java import KAFKA, PROGRAMS, kafka_command, program_command
 from tests.running import command_line
 from tools.interop.mixed_quorum import ends_at, split_batches
 from tools.interop.nodes import Cluster, Node, NodeFailedError, cluster, controller_settings, free_ports, write_config
 
 REPOSITORY: Final = Path(__file__).parents[2]
-TOGETHER: Final = Path(__file__).with_name("BrokersTogether.java")
+TOGETHER: Final = PROGRAMS / "BrokersTogether.java"
 OURS: Final = "ours"
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 CONTROLLERS: Final = (1, 2, 3)
@@ -162,7 +162,7 @@ class BrokerCluster:
     def _command(self, version: str, configs: Sequence[str]) -> list[str]:
         if version == OURS:
             return command_line("metashell.cli.main", "server", *configs)
-        words = kafka_command(version, "server", *configs) if len(configs) == 1 else kafka_command(version, str(TOGETHER), *configs)
+        words = kafka_command(version, "server", *configs) if len(configs) == 1 else program_command(TOGETHER, *configs, version=version)
         settings = self.place.folder / "log4j.properties"
         settings.write_text(LOG4J.format(level=LEVEL))
         at = words.index("-cp")

@@ -80,6 +80,21 @@ def test_a_snapshot_in_place_of_records_is_compared():
     assert {origin.record for origin in touched.values()} == {""}
 
 
+def test_partitions_in_other_bytes_are_compared_by_what_they_say():
+    def image_with(*leaders: int, epoch: int = 0) -> MetadataImage:
+        topic = record("TopicRecord", name="orders", topic_id=TOPIC)
+        usual = {"topic_id": TOPIC, "replicas": (1, 2), "isr": (1, 2), "leader_epoch": epoch}
+        return step_of(
+            topic, *(record("PartitionRecord", partition_id=id, leader=leader, **usual) for id, leader in enumerate(leaders))
+        ).after
+
+    before = image_with(1, 2, 1)
+    assert set(different_places(before, image_with(1, 2, 1))) == set()
+    assert set(different_places(before, image_with(1, 1, 1))) == {("partition", TOPIC, 1)}
+    assert set(different_places(before, image_with(1, 2))) == {("partition", TOPIC, 2)} == set(different_places(image_with(1, 2), before))
+    assert set(different_places(before, image_with(1, 2, 1, epoch=1))) == {("partition", TOPIC, id) for id in range(3)}
+
+
 def test_a_batch_that_does_not_decode_touches_what_it_does():
     step = step_of(record("TopicRecord", name="orders", topic_id=TOPIC))
     damaged = batch(record("ProducerIdsRecord", next_producer_id=7))

@@ -7,6 +7,7 @@ import pytest
 from metashell.codec.registry import message_type
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, ReplayError
 from metashell.metadata.image.image import damage_of, lacks_some, newer_line, newer_parts, newer_values
+from metashell.metadata.image.provenance import Fault
 from tests.inspect.verify.making import topic_value
 from tests.metadata.image.batches import ListSource, batch, batch_of_values, record
 from tests.newer_logs import APPLIED, NEWER
@@ -149,6 +150,31 @@ def test_damage_is_not_newer_and_both_are_told_apart() -> None:
     image = load_image(ListSource(log=[batch_of_values([topic_value(5)[:-3], *NEWER["record"]], 10)]))
     assert [fault.offset for fault in damage_of(image)] == [10]
     assert newer_values(newer_parts(image)) == [{"what": "record type 63", "records": 2, "offset": 11, "missing": "any answer"}]
+
+
+def test_a_part_without_an_offset_has_none_and_the_first_offset_is_one() -> None:
+    from metashell.metadata.image import load_image
+
+    assert [value["offset"] for value in newer_values(newer_parts(image_of("level")))] == [None]
+    image = load_image(ListSource(log=[batch_of_values(NEWER["record"], 0)]))
+    assert [value["offset"] for value in newer_values(newer_parts(image))] == [0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault("a.log", 7, 40, "TOPIC_RECORD", "why"), "a.log: offset 7: TOPIC_RECORD: why"),
+        (Fault("a.log", 0, 40, "", "why"), "a.log: offset 0: why"),
+        (Fault("a.log", -1, 0, "", "why"), "a.log: byte 0: why"),
+        (Fault("", -1, -1, "", "why"), "why"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(fault: Fault, text: str) -> None:
+    assert str(fault) == text
+
+
+def test_an_empty_image_was_read_from_nowhere() -> None:
+    assert EMPTY_IMAGE.provenance == (-1, -1, -1, -1, -1, -1, "", "", None, 0, 0)
 
 
 def test_a_tag_of_a_partition_is_found_among_partitions_that_are_taken_as_bytes() -> None:

@@ -11,8 +11,8 @@ from metashell.codec import messages
 from metashell.metadata.image import BrokerRegistration
 from metashell.quorum.server.endpoint import ClusterEvents, EventLog, broker_changes
 from metashell.quorum.server.event_queue import ServerEvent
+from tests.coroutines import eventually
 from tests.quorum.server.controllers import Controllers, add_broker, ask
-from tests.quorum.server.quorum import eventually, run
 
 
 def lines(form: str, *events: str) -> list[str]:
@@ -46,30 +46,27 @@ def test_a_reader_that_is_gone_ends_nothing() -> None:
     EventLog("text", Gone()).event("anything")
 
 
-def test_brokers_controllers_and_snapshots_are_told_when_they_change(tmp_path: Path) -> None:
-    async def main() -> None:
-        settings = {"metadata.log.max.record.bytes.between.snapshots": 1_000}
-        async with Controllers(tmp_path, 1, settings) as controllers:
-            server = await controllers.active()
-            told: list[Any] = []
-            watching = ClusterEvents(server, told.append)
-            await eventually(lambda: server.machine.is_caught_up)
-            epoch = await add_broker(server, 7)
-            beat = messages.BrokerHeartbeatRequest(broker_id=7, broker_epoch=epoch, current_metadata_offset=99, want_fence=True)
-            await ask(server, beat)
-            await ask(server, messages.UnregisterBrokerRequest(broker_id=7))
-            for number in range(20):
-                await add_broker(server, 100 + number)
-            await eventually(lambda: any(event.kind == "snapshot" for event in told))
-            of_seven = [event.fields for event in told if event.fields.get("broker_id") == 7]
-            expected = ["registered", "unfenced", "fenced", "unregistered"]
-            assert of_seven == [{"broker_id": 7, "broker_epoch": epoch, "change": change} for change in expected]
-            watching.close()
-            count = len(told)
-            await add_broker(server, 8)
-            assert len(told) == count
-
-    run(main)
+async def test_brokers_controllers_and_snapshots_are_told_when_they_change(tmp_path: Path) -> None:
+    settings = {"metadata.log.max.record.bytes.between.snapshots": 1_000}
+    async with Controllers(tmp_path, 1, settings) as controllers:
+        server = await controllers.active()
+        told: list[Any] = []
+        watching = ClusterEvents(server, told.append)
+        await eventually(lambda: server.machine.is_caught_up)
+        epoch = await add_broker(server, 7)
+        beat = messages.BrokerHeartbeatRequest(broker_id=7, broker_epoch=epoch, current_metadata_offset=99, want_fence=True)
+        await ask(server, beat)
+        await ask(server, messages.UnregisterBrokerRequest(broker_id=7))
+        for number in range(20):
+            await add_broker(server, 100 + number)
+        await eventually(lambda: any(event.kind == "snapshot" for event in told))
+        of_seven = [event.fields for event in told if event.fields.get("broker_id") == 7]
+        expected = ["registered", "unfenced", "fenced", "unregistered"]
+        assert of_seven == [{"broker_id": 7, "broker_epoch": epoch, "change": change} for change in expected]
+        watching.close()
+        count = len(told)
+        await add_broker(server, 8)
+        assert len(told) == count
 
 
 def test_a_new_life_of_a_broker_is_registered_before_it_is_unfenced() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,23 @@ def node(folder: Path, node_id: int = 1, cluster: str = CLUSTER, directory: str 
     text = f"version=1\ncluster.id={cluster}\nnode.id={node_id}\n" + (f"directory.id={directory}\n" if directory else "")
     (folder / "meta.properties").write_text(text, "utf-8")
     return log
+
+
+TOPIC = {"tables": ("topic",), "target_size": 1 << 20}
+"""Options of an append that is quick and puts small files together."""
+
+
+def grown(place: Path, count: int) -> Path:
+    """A node below a folder whose log has so many topics by now, eight a day; gives the node's log directory."""
+    (node(place / "node") / SEGMENT).write_bytes(topics(0, count, step=DAY // 8))
+    return place / "node"
+
+
+def copied(lake: Path, to: Path) -> Path:
+    """A copy of a lake, if there is one yet."""
+    if lake.exists():
+        shutil.copytree(lake, to)
+    return to
 
 
 def run(out: Path | str, *paths: Path, **options: Any) -> AppendReport:

@@ -22,9 +22,9 @@ from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.wire import decode_response, encode_request
 from tests.running import run_main
 from tools.interop.admin.clients import CALLS
-from tools.interop.admin.host import CLASSES, AdminHost
 from tools.interop.admin.names import Names
 from tools.interop.admin.transcript import Step, marked
+from tools.interop.host import CLASSES, Host
 from tools.interop.nodes import Cluster, Node, free_ports
 
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
@@ -54,7 +54,7 @@ class AdminPlace:
     """A running cluster, and what its texts are called."""
 
     place: Cluster
-    host: AdminHost
+    host: Host
     layout: Layout
     start_controller: StartController
     ports: dict[str, int]
@@ -156,7 +156,7 @@ def admin_place(
     """A cluster that serves; everything that was started is stopped at the end."""
     place = Cluster(lambda *words: list(words), folder)
     try:
-        host = AdminHost(host_command, folder)
+        host = Host(host_command, folder)
         place.nodes.append(host.node)
         ports = dict(zip(layout.ports, free_ports(len(layout.ports)), strict=True))
         made = AdminPlace(place, host, layout, lambda config: start_controller(place, config), ports)
