@@ -1,4 +1,4 @@
-"""Pages, charts and tables of answers that are hard to draw are those of tests/golden/reports, to the letter.
+"""Pages, charts and tables of answers that are hard to draw are those of the folder `drawn`, to the letter.
 
 `pytest --rewrite` writes what they are now; how a page looks, `test_looks.py` asks a browser.
 """
@@ -20,7 +20,7 @@ from metashell.tables.reports.local import declared_schema
 from metashell.tables.reports.output import print_answers
 from metashell.tables.reports.page import render_page
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
+DRAWN_PAGES = Path(__file__).parent / "drawn"
 AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 CHECKPOINTS = [f"{end:020}-{end // 9:010}.checkpoint" for end in range(3, 30)]
 NAMES = ["orders", "a" * 80, *(f"name-{number}" for number in range(9))]
@@ -78,7 +78,7 @@ def answer(name: str, count: int = 30) -> pa.Table:
 
 
 def same(request: pytest.FixtureRequest, name: str, text: str) -> None:
-    path = GOLDEN / name
+    path = DRAWN_PAGES / name
     if request.config.getoption("--rewrite"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
