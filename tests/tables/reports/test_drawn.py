@@ -16,6 +16,7 @@ import pytest
 
 from metashell.common.forms import Display
 from metashell.tables.reports import REPORTS
+from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.local import declared_schema
 from metashell.tables.reports.output import print_answers
 from metashell.tables.reports.page import render_page
@@ -37,7 +38,7 @@ WORDS: dict[str, list[Any]] = {
     "cluster_id": ["c"],
 }
 
-GIVEN = {*WORDS, "is_open", "at", "hour", "log_offset"} - {"source", "scope", "checkpoint"}
+GIVEN = {*WORDS, "is_open", "at", "hour", "log_offset"} - {"source", "scope", "checkpoint", "ended_by"}
 """Columns without nulls."""
 
 
@@ -47,10 +48,7 @@ def answer(name: str, count: int = 30) -> pa.Table:
     span = SPANS.get(name, timedelta(seconds=31)).total_seconds()
 
     def value(column: str, kind: str) -> Any:
-        if (
-            column not in ("is_open", "ended_by", "kind", "subject", "event", "cluster_id", "at", "hour", "log_offset")
-            and chance.random() < 0.1
-        ):
+        if column not in GIVEN and chance.random() < 0.1:
             return None
         if column in WORDS:
             return chance.choice(WORDS[column])
@@ -93,6 +91,12 @@ def test_a_page_is_drawn_as_it_was(request: pytest.FixtureRequest, name: str) ->
     page = render_page(REPORTS[name], answer(name), sources="<here>", notes=("one & two",), has_index=True)
     body = page[page.index("<body") :]
     same(request, f"{name}.html", body[: body.index("<details>")].replace("><", ">\n<") + "\n")
+
+
+def test_charts_of_one_row_are_drawn_as_they_were(request: pytest.FixtureRequest) -> None:
+    charts = [(chart, name) for name in REPORTS for chart in REPORTS[name].charts]
+    drawn = [draw_chart(chart, answer(name, 1)) or f"{name}: {chart.title}: nothing\n" for chart, name in charts]
+    same(request, "one-row.html", "".join(drawn))
 
 
 def test_tables_are_printed_as_they_were(request: pytest.FixtureRequest) -> None:
