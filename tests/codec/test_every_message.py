@@ -9,7 +9,7 @@ from os import listdir
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.codec.compiler import TooManyValuesError
@@ -23,6 +23,9 @@ FAMILIES = sorted(name for name in listdir(SCHEMA_FOLDER) if "." not in name)
 MESSAGES = [message_type(family, name) for family in FAMILIES for name in message_names(family)]
 SEEDS = st.integers(min_value=0, max_value=(1 << 64) - 1)
 
+FEWER = settings(max_examples=max(3, settings().max_examples // 3))
+"""Each example is written in every version, and each of 300 messages has its own."""
+
 every_message = pytest.mark.parametrize("message", MESSAGES, ids=lambda message: f"{message.family}-{message.name}")
 
 
@@ -35,6 +38,7 @@ def test_one_example_of_every_version_holds_every_property(message: MessageType)
 
 @pytest.mark.slow
 @every_message
+@FEWER
 @given(seed=SEEDS)
 def test_what_is_written_reads_back_equal_by_every_product(message: MessageType, seed: int) -> None:
     reads_back_equal(message, seed)
@@ -80,6 +84,7 @@ def test_a_large_message_is_written_with_rests() -> None:
 
 @pytest.mark.slow
 @every_message
+@FEWER
 @given(seed=SEEDS)
 def test_every_truncation_is_a_decode_error(message: MessageType, seed: int) -> None:
     is_refused_when_cut(message, seed)
@@ -173,6 +178,7 @@ def outcome(read: Callable[[], Any]) -> Any:
 
 @pytest.mark.slow
 @every_message
+@FEWER
 @given(seed=SEEDS)
 def test_the_compiled_and_the_plain_reading_of_damaged_bytes_agree(message: MessageType, seed: int) -> None:
     is_read_alike_when_damaged(message, seed)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from metashell.common.errors import UsageError
 from metashell.rehearse.placement import Assignment, read_plan, read_sizes, write_plan
-from metashell.rehearse.placement.plan_file import JsonTextError
+from metashell.rehearse.placement.cluster import PartitionState
+from metashell.rehearse.placement.plan_file import JsonTextError, Stage, compare_plan, count_stages, known_sizes
 
 KAFKA = '{"version":1,"partitions":[{"topic":"a-b","partition":0,"replicas":[1,2],"log_dirs":["any","any"]},\n' + (
     '{"topic":"a-b","partition":1,"replicas":[2]}]}'
@@ -18,7 +19,9 @@ KAFKA = '{"version":1,"partitions":[{"topic":"a-b","partition":0,"replicas":[1,2
 
 
 def test_what_kafka_writes_is_read() -> None:
-    assert read_plan(KAFKA, "f").assignments == (Assignment("a-b", 0, (1, 2)), Assignment("a-b", 1, (2,)))
+    plan = read_plan(KAFKA, "f")
+    assert plan.assignments == (Assignment("a-b", 0, (1, 2)), Assignment("a-b", 1, (2,)))
+    assert plan.directories == 0
 
 
 def test_directories_that_kafka_writes_into_files_for_the_way_back_are_counted() -> None:
@@ -129,3 +132,55 @@ def test_bad_sizes_are_named_by_their_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_sizes(text, "f")
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("number", ["\N{ARABIC-INDIC DIGIT TWO}", "", "12345678901", "+1"])
+def test_a_partition_needs_its_number(number: str) -> None:
+    with pytest.raises(UsageError, match="not TOPIC-NUMBER"):
+        read_sizes(SIZES.replace("a-b-0", f"a-b-{number}"), "f")
+    assert read_sizes(SIZES.replace("a-b-0", "a-b-1234567890"), "f") == {("a-b", 1234567890): 12}
+
+
+def test_sizes_of_topics_that_are_not_there_are_left_out() -> None:
+    sizes = {("a", 0): 1, ("b", 0): 2, ("c", 1): 3, ("c", 2): 3}
+    assert known_sizes(sizes, {"a", "b", "c"}, "f") == (sizes, "")
+    assert known_sizes(sizes, {"a", "c"}, "f") == (
+        {("a", 0): 1, ("c", 1): 3, ("c", 2): 3},
+        "f: sizes of unknown topics are ignored: b",
+    )
+    assert known_sizes(sizes, {"a"}, "f")[1] == "f: sizes of unknown topics are ignored: b and 1 other topic"
+    with pytest.raises(UsageError, match="f: sizes of unknown topics: a and 2 other topics: of another cluster"):
+        known_sizes(sizes, {"x"}, "f")
+    assert known_sizes({}, {"x"}, "f") == ({}, "")
+
+
+PROGRESS = [
+    (PartitionState("t", 0, (1, 2)), Stage.DONE, (), ""),
+    (PartitionState("t", 0, (2, 1)), Stage.CHANGED, (), "it is on 2,1, the plan took it to be on 1,3"),
+    (PartitionState("t", 0, (3, 1)), Stage.WAITING, (2,), ""),
+    (PartitionState("t", 0, (1, 3), topic_id="X"), Stage.WAITING, (2,), ""),
+    (PartitionState("t", 0, (1, 4)), Stage.CHANGED, (2,), "it is on 1,4, the plan took it to be on 1,3"),
+    (PartitionState("t", 0, (1, 2, 3), (2,), (3,), isr=(1, 3)), Stage.MOVING, (2,), ""),
+    (PartitionState("t", 0, (1, 2, 3), (2,), (3,), isr=(1, 2)), Stage.MOVING, (), ""),
+    (PartitionState("t", 0, (1, 2, 3), (), (3,)), Stage.MOVING, (), ""),
+    (PartitionState("t", 0, (1, 2, 3), (2,), (1,)), Stage.CHANGED, (), "it is being moved to 2,3"),
+    (PartitionState("t", 0, (1, 2), topic_id="Y"), Stage.CHANGED, (), "the topic was deleted, and made anew"),
+    (PartitionState("t", 1, (1, 2)), Stage.CHANGED, (), "the topic has no such partition"),
+    (PartitionState("u", 0, (1, 2)), Stage.CHANGED, (), "there is no such topic"),
+]
+
+
+@pytest.mark.parametrize(("now", "stage", "adding", "why"), PROGRESS)
+def test_a_partition_stands_where_it_stands(now: PartitionState, stage: Stage, adding: tuple[int, ...], why: str) -> None:
+    wanted = Assignment("t", 0, (1, 2), (1, 3), "X")
+    [found] = compare_plan([wanted], [now])
+    assert (found.wanted, found.stage, found.adding, found.why) == (wanted, stage, adding, why)
+    assert found.now == (now if (now.topic, now.partition) == ("t", 0) else None)
+    # Where the plan does not say where it took the partition to be, nothing but a move to elsewhere has changed it.
+    [unsaid] = compare_plan([wanted._replace(before=None)], [now])
+    assert unsaid.stage == (Stage.WAITING if why.startswith("it is on") else stage)
+
+
+def test_stages_are_counted() -> None:
+    found = [compare_plan([Assignment("t", 0, (1, 2), (1, 3), "X")], [now])[0] for now, _, _, _ in PROGRESS]
+    assert count_stages(found) == {Stage.DONE: 1, Stage.MOVING: 3, Stage.WAITING: 2, Stage.CHANGED: 6}
