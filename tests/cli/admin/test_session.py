@@ -334,6 +334,20 @@ def test_the_next_broker_in_turn_is_asked_where_one_does_not_know_the_leader(clu
     assert session.again == 8
 
 
+def test_the_active_controller_is_asked_at_once_and_by_its_connection_alone(cluster: Callable[..., Cluster]) -> None:
+    here = cluster("a", "b", apis=CONTROLLER)
+
+    def answer(request: Any) -> Any:
+        is_list = api_key_of(request) == 60
+        return nodes((1, "a", False), (2, "b", False), active=2) if is_list else messages.UnregisterBrokerResponse()
+
+    here.answers = dict.fromkeys("ab", answer)
+    session = here.session(Kind.CONTROLLERS)
+    for _ in range(2):
+        here.run(session.ask_active(CHANGE))
+    assert here.asked("UnregisterBroker") == [("b", 0), ("b", 0)]
+
+
 @pytest.mark.parametrize("leader", "abc")
 def test_each_controller_has_its_turn_where_they_may_not_be_listed(cluster: Callable[..., Cluster], leader: str) -> None:
     here = cluster("a", "b", "c", apis=CONTROLLER)
