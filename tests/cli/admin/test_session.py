@@ -232,6 +232,10 @@ def test_a_question_is_repeated_and_counted(cluster: Callable[..., Cluster]) -> 
     assert session.again == 2
     here.run(session.ask(READ))
     assert session.again == 0
+    for ask in (session.ask_all({}), session.ask_active(READ)):
+        session.again = 2
+        here.run(ask)
+        assert session.again == 0
 
 
 @pytest.mark.parametrize(
