@@ -148,6 +148,16 @@ def test_what_a_low_level_cannot_hold_is_told_once_or_refused():
         list(write_image(full_image(), 22))
 
 
+def test_a_plain_image_loses_nothing_at_any_level():
+    loader = ImageLoader()
+    plain_partition = record("PartitionRecord", partition_id=0, topic_id=TOPIC, replicas=(1,), isr=(1,), leader=1)
+    loader.load_batch(
+        batch(record("RegisterBrokerRecord", broker_id=1), record("TopicRecord", name="orders", topic_id=TOPIC), plain_partition)
+    )
+    for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1):
+        assert len(list(write_image(loader.image(), level))) == 4
+
+
 def test_each_kind_of_information_is_lost_below_the_level_that_holds_it():
     lost_up_to: dict[str, int] = {}
     for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1):

@@ -12,6 +12,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.common.errors import MetashellError, PathError
 from metashell.common.values import ZERO_UUID, ReplicaKey, uuid_text
@@ -227,19 +228,22 @@ def test_types_of_the_form_of_before(name: str, types: str) -> None:
 
 
 def test_partitions_that_nothing_changed_are_read_from_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Topics one behind the other, with records of one byte's length and of two."""
+    """Topics one behind the other, in records of each version, of one byte's length and of two."""
     sizes = {1: (2, 3), 2: (40, 1, 40), 3: (3, 70, 5, 2)}
+    cls = message_type("metadata", "PartitionRecord").cls
     records = []
     for number, counts in sizes.items():
         records += [value("Topic", name=f"t{number}", topic_id=id_of(number))]
         for at, count in enumerate(counts):
             brokers = tuple(range(at, at + count))
-            records.append(
-                value("Partition", partition_id=at, topic_id=id_of(number), replicas=brokers, isr=brokers[:1], leader=at, leader_epoch=300)
-            )
+            made = cls(partition_id=at, topic_id=id_of(number), replicas=brokers, isr=brokers[:1], leader=at, leader_epoch=300)
+            records.append(write_metadata_record(made, at % 3))
     image = clusters.image_of(write_log(tmp_path / SEGMENT, records, LEADER))
     monkeypatch.setattr(tables._Chunk, "_add_objects", lambda *_: pytest.fail("these are read as objects"))
-    found = [row for batch in tables.partition_batches(image, "c") for row in batch.to_pylist()]
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 4)
+    batches = list(tables.partition_batches(image, "c"))
+    assert [batch.num_rows for batch in batches] == [5, 4]
+    found = [row for batch in batches for row in batch.to_pylist()]
     assert [(row["topic"], row["partition_id"], row["replicas"], row["isr"], row["leader"], row["leader_epoch"]) for row in found] == [
         (f"t{number}", at, [*range(at, at + count)], [at], at, 300) for number, counts in sizes.items() for at, count in enumerate(counts)
     ]
