@@ -13,14 +13,17 @@ import gc
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from metashell.common.runtime import PausedCollector
+from tests.coroutines import pytest_pyfunc_call as pytest_pyfunc_call
 from tests.cpu_times import CpuTimes
 from tests.golden_cases import full_root, golden_root
 from tests.s3 import s3 as s3
@@ -80,6 +83,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FromTheEnd())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist worksteal` as tests/together.py does it."""
+    if config.getoption("dist") != "worksteal":
+        return None
+    from tests.together import TogetherScheduling
+
+    return TogetherScheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All processes have the same tests in the same order. Those of tests/slow.txt are slow as if they were marked."""
@@ -114,16 +127,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def java_of_the_session() -> Iterator[None]:
+    """What `tests/java.py` keeps running ends with the tests, so that its time is counted."""
+    yield
+    if "tests.java" in sys.modules:
+        sys.modules["tests.java"].end_residents()
+
+
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """The golden set: the full one beside the checkout, else the committed part."""
+    """The golden set."""
     return golden_root()
 
 
 @pytest.fixture(scope="session")
 def full_golden() -> Path:
-    """The full golden set; tests that need more than the committed part ask for it."""
+    """The golden set as it was recorded: what the committed one is compared with."""
     root = full_root()
     if root is None:
-        pytest.skip("the full golden set is not beside this checkout (METASHELL_GOLDEN)")
+        pytest.skip("the golden set as it was recorded is not beside this checkout (METASHELL_GOLDEN)")
     return root

@@ -265,8 +265,12 @@ class ModelledDisk:
             case "sync_file":
                 self._file(parent, name).sync()
             case "rename":
-                assert os.path.dirname(step.path) == os.path.dirname(step.other), "renamed into another directory"
-                parent.change(os.path.basename(step.other), parent.current[name], name)
+                target, node = self._find(os.path.dirname(step.other)), parent.current[name]
+                if target is parent:
+                    parent.change(os.path.basename(step.other), node, name)
+                else:  # A file may then be found in both directories, or in neither.
+                    target.change(os.path.basename(step.other), node)
+                    parent.change(name, None)
             case "unlink":
                 if name in parent.current:  # The lock file is made past this layer.
                     parent.change(name, None)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 from metashell.cli.cluster import rehearse
 from metashell.cli.cluster.rehearse import REHEARSE
@@ -27,9 +27,11 @@ from metashell.common.options import CommandSpec, Option
 from metashell.shell.commands import COMMANDS, FORMS
 from metashell.shell.conditions import OPERATOR_OPTIONS
 from metashell.shell.predicates import TEST_OPTIONS
+from tests.pairs import pairs
 from tests.running import Outcome, run_main
 from tests.secret_logs import SECRETS, found_in, found_in_files
 
+T = TypeVar("T")
 MAINS = {
     DUMP_LOG.name: dump_log.main,
     KAFKA_SHELL.name: kafka_shell.main,
@@ -157,6 +159,11 @@ def variants(option: Option) -> list[list[str]]:
     return [WORDS[option.dest]]
 
 
+def some(show: bool, lines: Sequence[T]) -> Sequence[T]:
+    """With --show-secrets every fifth of the lines: it has to be shown that there is something to find, and no more."""
+    return lines[::5] if show else lines
+
+
 def single_options(spec: CommandSpec) -> list[list[str]]:
     """Every option of a command by itself, but for those that have their place."""
     names = {*ELSEWHERE, *(option.dest for option in QUORUM_OPTIONS)}
@@ -171,20 +178,16 @@ ENDLESS = {"watch", "follow"}
 NODES = ["/", "/image", "/image/*", "/image/configs/*", "/image/configs/*/*", "/image/scram/*/*", "/image/faults", "/image/delegationToken"]
 
 
-FULL_OF_SECRETS = ["/", "/image/configs/*/*"]
-"""Where an option is tried in each form; elsewhere it is tried in the usual one."""
-
-
-def shell_lines() -> Iterator[list[str]]:
-    """Every command of the shell on the places where secrets are: in each form, with each option, and with both."""
+def shell_scripts(sources: Sequence[tuple[str, bool]]) -> dict[tuple[str, bool], str]:
+    """Lines of every command of the shell for each source: its options, places where secrets are, forms and sources, in pairs."""
     forms = [[], *(["-o", form] for form in FORMS)]
+    scripts = dict.fromkeys(sources, "")
     for command in COMMANDS:
-        if command.name in ENDLESS:
+        if command.name in {*ENDLESS, "exit"}:
             continue
         has_path = any(argument.kind == "node" for argument in command.spec.arguments)
         targets = [[], *([node] for node in NODES)] if has_path else [[], *([["0", "end"], ["end", "0"]] if command.name == "diff" else [])]
         first = [command.name, "."] if command.name == "grep" else [command.name]
-        for target, words in product(targets, [[], *single_options(command.spec)]):
-            in_each_form = not words or not has_path or target[0:1] in ([place] for place in FULL_OF_SECRETS)
-            for form in forms if in_each_form else [[]]:
-                yield [*first, *target, *words, *form]
+        for target, words, form, source in pairs(targets, [[], *single_options(command.spec)], forms, sources):
+            scripts[source] += " ".join([*first, *target, *words, *form]) + "\n"
+    return scripts

@@ -2,7 +2,8 @@
 
 The command lines are made from the registries of options, decoders, forms, tables, reports and shell commands, so that a new one
 is tried here before anybody thinks of it; an option whose use cannot be guessed has to be added to a table of tests/secret_runs.py.
-With --show-secrets the same command lines must bring the secrets out: that shows that there is something to find.
+Where choices meet (a log, a decoder, an option, a form), each two of them stand together in a line: see tests/pairs.py.
+With --show-secrets the same command lines, or every few of them, must bring the secrets out: that shows that there is something to find.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,11 +40,12 @@ from metashell.tables.dictionary import COMMON_TABLES, table_names
 from metashell.tables.schemas import tables_of_log
 from tests.inspect.dump.making import LOG_NAME
 from tests.inspect.unpacking import unpacked
+from tests.pairs import pairs
 from tests.quick import quick
 from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
 from tests.secret_logs import LOGS as MADE_LOGS
-from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_lines, single_options, variants
+from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_scripts, single_options, some, variants
 
 NOT_HERE = {
     "metashell": "runs the other tools",
@@ -117,7 +119,7 @@ DUMP_FORMS = [[], *variants(DUMP_LOG.option("output"))]
 def test_dump_log_in_every_decoder_and_form(root: Path, name: str, show: bool) -> None:
     ran = Ran()
     file = CHECKPOINT_NAME if name == "checkpoint" else LOG_NAME
-    for reading, form in product(readings(), DUMP_FORMS):
+    for reading, form in (line[1:] for line in pairs(ALL_LOGS, readings(), DUMP_FORMS) if line[0] == name):
         words = [*reading, *form, file]
         folder = "__cluster_metadata-0" if name == "checkpoint" else folder_for(reading, "__cluster_metadata-0")
         ran.note(words, run(DUMP_LOG, words, root / name / folder, show))
@@ -128,16 +130,16 @@ def test_dump_log_in_every_decoder_and_form(root: Path, name: str, show: bool) -
 @pytest.mark.parametrize("show", [False, True])
 def test_dump_log_with_every_option(root: Path, show: bool) -> None:
     ran = Ran()
-    for name, reading, words in product(MADE_LOGS, (["--cluster-metadata-decoder"], ["--offsets-decoder"], []), single_options(DUMP_LOG)):
-        words = [*reading, *(word.format(file=LOG_NAME) for word in words), LOG_NAME]
+    decoders: tuple[list[str], ...] = (["--cluster-metadata-decoder"], ["--offsets-decoder"], [])
+    for name, reading, option in some(show, pairs(tuple(MADE_LOGS), decoders, single_options(DUMP_LOG))):
+        words = [*reading, *(word.format(file=LOG_NAME) for word in option), LOG_NAME]
         ran.note(words, run(DUMP_LOG, words, root / name / folder_for(reading, "somewhere"), show))
     ran.check(show)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MADE_LOGS)
-def test_patterns_do_not_see_what_is_redacted(root: Path, name: str) -> None:
-    for secret, option, reading in product(SECRETS.values(), ("--value", "--key"), readings()):
+def test_patterns_do_not_see_what_is_redacted(root: Path) -> None:
+    for name, secret, option, reading in pairs(tuple(MADE_LOGS), tuple(SECRETS.values()), ("--value", "--key"), readings()):
         pattern = secret.decode() if secret.isalnum() else secret.hex()
         words = [*reading, "--batches=also", option, pattern[:12], LOG_NAME]
         lines = run(DUMP_LOG, words, root / name / folder_for(reading, "somewhere"), False).stdout.splitlines()
@@ -147,11 +149,12 @@ def test_patterns_do_not_see_what_is_redacted(root: Path, name: str) -> None:
 # ---- export, sql, report, verify -------------------------------------------------------------------------------------
 
 
-def places(root: Path) -> Iterator[Path]:
-    """Every file by itself and every folder, of whatever name."""
-    for folder in sorted(root.glob("*/*")):
-        yield folder
-        yield next(folder.iterdir())
+def at_places(root: Path, *choices: Sequence[Any]) -> Iterator[tuple[Path, Any]]:
+    """Every log in every folder, the folder or the file in it, and each of the choices with each of these."""
+    folders = sorted({folder.name for folder in root.glob("*/*")})
+    for log, name, is_file, *more in pairs(ALL_LOGS, folders, (False, True), *choices):
+        if (folder := root / log / name).exists():
+            yield (next(folder.iterdir()) if is_file else folder, *more)
 
 
 KNOWN = tuple(name for name in SECRETS if not name.startswith("old") and name != "salted password")
@@ -167,11 +170,10 @@ def run_export(ran: Ran, words: Sequence[str], out: Path, show: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("show", [False, True])
-@pytest.mark.parametrize("form", TABLE_FORMS)
-def test_export_in_every_form_of_every_log(root: Path, tmp_path: Path, form: str, show: bool) -> None:
+def test_export_in_every_form_of_every_log(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     logs = [[], *variants(EXPORT.option("log"))]
-    for number, (name, log) in enumerate(product(MADE_LOGS, logs)):
+    for number, (form, name, log) in enumerate(some(show, pairs(TABLE_FORMS, tuple(MADE_LOGS), logs))):
         place = root / name / ("hidden" if log else "somewhere") / LOG_NAME
         words = [*log, "--format", form, "--tables", "all", "--on-error", "skip", "--jobs", "1", str(place)]
         run_export(ran, words, tmp_path / str(number), show)
@@ -200,7 +202,7 @@ def test_every_secret_of_a_table_has_a_column_of_its_own() -> None:
 @pytest.mark.slow
 def test_export_of_every_place(root: Path, tmp_path: Path) -> None:
     ran = Ran()
-    for number, place in enumerate(places(root)):
+    for number, (place,) in enumerate(at_places(root)):
         words = ["--format", TABLE_FORMS[-1], "--tables", "all", "--on-error", "skip", "--jobs", "1", str(place)]
         run_export(ran, words, tmp_path / str(number), False)
     ran.check(False)
@@ -210,8 +212,9 @@ def test_export_of_every_place(root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("show", [False, True])
 def test_export_of_every_table_by_itself(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
-    for number, (table, name) in enumerate(product(table_names(), ("odd", "damaged"))):
-        words = ["--tables", table, "--on-error", "skip", "--jobs", "1", str(root / name / "somewhere" / LOG_NAME)]
+    logs = [str(root / name / "somewhere" / LOG_NAME) for name in ("odd", "damaged")]
+    for number, table in enumerate(some(show, table_names())):
+        words = ["--tables", table, "--on-error", "skip", "--jobs", "1", *logs]
         run_export(ran, words, tmp_path / str(number), show)
     ran.check(show, KNOWN)
 
@@ -220,7 +223,7 @@ def test_export_of_every_table_by_itself(root: Path, tmp_path: Path, show: bool)
 @pytest.mark.parametrize("show", [False, True])
 def test_export_that_fails_and_with_every_option(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
-    for number, (words, place) in enumerate(product([[], *single_options(EXPORT)], root.glob("*/somewhere"))):
+    for number, (words, place) in enumerate(some(show, pairs([[], *single_options(EXPORT)], sorted(root.glob("*/somewhere"))))):
         run_export(ran, [*words, "--tables", "all", str(place)], tmp_path / str(number), show)
     ran.check(show, KNOWN)
 
@@ -230,9 +233,10 @@ def test_export_that_fails_and_with_every_option(root: Path, tmp_path: Path, sho
 def test_sql_over_every_table_of_every_log(root: Path, tmp_path: Path, show: bool) -> None:
     ran = Ran()
     forms = variants(SQL.option("output"))
-    asked = [(log, table) for log in LOG_KINDS for table in (*COMMON_TABLES, *(table.name for table in tables_of_log(log).values()))]
+    asked = [(log, table.name) for log in LOG_KINDS for table in tables_of_log(log).values()]
+    asked += [(log, table) for log in ("metadata", "offsets") for table in COMMON_TABLES]
     assert {table for _, table in asked} == set(table_names())
-    for number, (log, table) in enumerate(asked):
+    for number, (log, table) in enumerate(some(show, asked)):
         form = forms[number % len(forms)]
         paths = [str(root / name / "hidden" / LOG_NAME) for name in MADE_LOGS]
         words = [f"select * from {table}", *paths, "--log", log, "--on-error", "skip", *form]
@@ -279,9 +283,7 @@ def test_the_report_on_settings(root: Path, tmp_path: Path, show: bool) -> None:
 @pytest.mark.slow
 def test_every_report_of_every_place(root: Path, tmp_path: Path) -> None:
     ran = Ran()
-    asked = [(place, "skip") for place in sorted(root.glob("*/*"))]
-    asked += [(place, on_error) for place in root.glob("*/somewhere") for on_error in REPORT.option("on_error").choices]
-    for number, (place, on_error) in enumerate(asked):
+    for number, (place, on_error) in enumerate(at_places(root, REPORT.option("on_error").choices)):
         run_report(ran, [ALL_REPORTS, str(place), "--on-error", on_error], tmp_path / str(number), False)
     ran.check(False)
 
@@ -289,8 +291,7 @@ def test_every_report_of_every_place(root: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_verify_with_every_option_and_form(root: Path) -> None:
     ran = Ran()
-    forms = variants(VERIFY.option("output"))
-    for place, words, form in product(places(root), [[], *single_options(VERIFY)], forms):
+    for place, words, form in at_places(root, [[], *single_options(VERIFY)], variants(VERIFY.option("output"))):
         line = [*words, *form, str(place)]
         ran.note(line, run(VERIFY, line, root, False))
     ran.check(False)
@@ -318,16 +319,15 @@ def test_a_bundle_with_every_option(root: Path, tmp_path: Path, log: str) -> Non
 SECRET_STEPS = "config set broker:default ssl.keystore.password=open-sesame then config set broker:9 my.own=open-sesame"
 
 
-@pytest.mark.parametrize("place", ["somewhere", "__cluster_metadata-0"])
-def test_rehearse_with_every_option_and_form(root: Path, place: str) -> None:
+def test_rehearse_with_every_option_and_form(root: Path) -> None:
     ran = Ran()
-    folder = str(root / "sound" / place)
-    for steps in ([], SECRET_STEPS.split(), ["unregister", "1"], ["topic", "create", "t", "--config", "sasl.jaas.config=open-sesame"]):
-        for words, form in product([[], *single_options(REHEARSE)], variants(REHEARSE.option("output"))):
-            line = [*(word.format(file=LOG_NAME) for word in words), *form, "--snapshot", folder, *steps]
-            outcome = run(REHEARSE, line, root, False)
-            ran.note(line, outcome)
-            assert b"open-sesame" not in outcome.stdout and "open-sesame" not in outcome.stderr, line
+    steps = ([], SECRET_STEPS.split(), ["unregister", "1"], ["topic", "create", "t", "--config", "sasl.jaas.config=open-sesame"])
+    options, forms = [[], *single_options(REHEARSE)], variants(REHEARSE.option("output"))
+    for place, made, words, form in pairs(("somewhere", "__cluster_metadata-0"), steps, options, forms):
+        line = [*(word.format(file=LOG_NAME) for word in words), *form, "--snapshot", str(root / "sound" / place), *made]
+        outcome = run(REHEARSE, line, root, False)
+        ran.note(line, outcome)
+        assert b"open-sesame" not in outcome.stdout and "open-sesame" not in outcome.stderr, line
     assert "open-sesame" not in (root / "page.html").read_text()
     ran.check(False)
 
@@ -336,19 +336,20 @@ def test_rehearse_with_every_option_and_form(root: Path, place: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("show", quick([False, True]))
-@pytest.mark.parametrize("name", LOG_NAMES)
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("name", ALL_LOGS)
 def test_every_command_of_the_shell(root: Path, name: str, show: bool) -> None:
     assert set(SHELL_COMMANDS) >= ENDLESS
     ran = Ran()
-    place = root / name / "__cluster_metadata-0"
-    script = "".join(" ".join(line) + "\n" for line in shell_lines() if line[0] != "exit")
-    show_words = ["--show-secrets"] if show else []
-    for more in ([], *single_options(KAFKA_SHELL)):
-        for source in (place, *place.iterdir()):
-            words = [*show_words, "-s", str(source), *more]
-            once = script if more == ["--keep-going"] else "status\nls -R /\n"
-            ran.note(words, run_main(kafka_shell.main, words, cwd=root, stdin=once))
+    sources = [(log, is_file) for log in ALL_LOGS for is_file in (False, True)]
+    scripts = shell_scripts(sources)
+    runs = [(source, ["--keep-going"], scripts[source]) for source in sources]
+    runs += [(source, option, "status\nls -R /\n") for source, option in pairs(sources, [[], *single_options(KAFKA_SHELL)])]
+    for (log, is_file), option, script in runs:
+        if log == name:
+            place = root / log / "__cluster_metadata-0"
+            words = [*(["--show-secrets"] if show else []), "-s", str(next(place.iterdir()) if is_file else place), *option]
+            ran.note(words, run_main(kafka_shell.main, words, cwd=root, stdin=script))
     if name == "legacy":
         # No metadata lies in messages of those days: there is nothing but a line on what it is.
         assert not ran.found and not ran.outputs

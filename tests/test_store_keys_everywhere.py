@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
 
-from metashell.cli.main import SUBCOMMANDS
+from metashell.cli.main import SUBCOMMANDS, main
 from metashell.demo import demo_directory
 from metashell.tables.stores import open_store
-from tests.running import REPOSITORY
+from tests.running import REPOSITORY, Outcome, command_line, run_main
 from tests.s3 import KEY, REGION
 from tests.secret_logs import content_of
 from tests.tables.test_remote_s3 import upload
@@ -34,30 +33,33 @@ class Place:
         self.folder = folder
         self.bucket = bucket
         self._more = urlencode({"endpoint_override": server, "region": REGION})
+        self.environment = {"TMPDIR": str(folder / "tmp"), "AWS_EC2_METADATA_DISABLED": "true"}
         (folder / "tmp").mkdir()
 
     def uri(self, name: str, bucket: str = "") -> str:
         place = (bucket or self.bucket).removeprefix("s3://")
         return f"s3://{KEY}:{quote(SECRET, safe='')}@{place}/{name}?{self._more}"
 
-    def run(self, program: str, *words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-        module, _, name = program.partition(" ")
-        argv = [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *([name] if name else []), *words]
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        own = {"TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": str(REPOSITORY), "AWS_EC2_METADATA_DISABLED": "true"}
-        return subprocess.run(
-            argv,
-            cwd=self.folder,
-            env={**plain, **own, **environment},
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=170,
-            check=False,
-        )
+    def run(self, *words: str) -> Outcome:
+        """What `metashell WORDS` does with the keys of its URIs alone."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("AWS_")]:
+                patch.delenv(name)
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.setattr("tempfile.tempdir", None)
+            return run_main(main, words, cwd=self.folder)
 
-    def found(self, done: subprocess.CompletedProcess[bytes]) -> dict[str, list[bytes]]:
+    def run_spark(self, *words: str, **more: str) -> Outcome:
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        argv = command_line("spark_reports.main", *words)
+        env = {**plain, **self.environment, "PYTHONPATH": str(REPOSITORY), **more}
+        done = subprocess.run(argv, cwd=self.folder, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=170, check=False)
+        return Outcome(done.returncode, done.stdout, done.stderr.decode())
+
+    def found(self, done: Outcome) -> dict[str, list[bytes]]:
         """Where keys stand: streams, files here, names and contents in the bucket."""
-        shown = {"stdout": done.stdout, "stderr": done.stderr}
+        shown = {"stdout": done.stdout, "stderr": done.stderr.encode()}
         shown |= {str(path): content_of(path) for path in self.folder.rglob("*") if path.is_file()}
         store = open_store(self.bucket)
         shown |= {f"{self.bucket}/{file.name}": file.name.encode() + (store.read(file.name) or b"") for file in store.files()}
@@ -72,7 +74,6 @@ def place(tmp_path: Path, s3: str, s3_server: str) -> Place:
 
 SOAKS = bool(os.environ.get("METASHELL_SOAK"))
 """Then every command is tried, and jobs of Spark that end well, too."""
-FRONT = "metashell.cli.main"
 GOOD = [
     ("export", ["{in}", "--out", "out"]),
     ("export", ["{in}", "--out", "{out}", "-f", "csv"]),
@@ -110,8 +111,8 @@ BAD = [
 @pytest.mark.parametrize(("tool", "words"), GOOD)
 def test_a_command_that_reads_and_writes_stores_leaves_no_key(place: Place, tool: str, words: list[str]) -> None:
     filled = [word.replace("{in}", place.uri("logs")).replace("{out}", place.uri("out")) for word in words]
-    done = place.run(f"{FRONT} {tool}", *filled)
-    assert done.returncode == 0, done.stderr
+    done = place.run(tool, *filled)
+    assert done.status == 0, done.stderr
     assert place.found(done) == {}
 
 
@@ -123,8 +124,8 @@ def test_no_complaint_of_any_command_has_a_key(place: Place) -> None:
         filled = [tool, *words]
         for mark, uri in uris.items():
             filled = [word.replace(mark, uri) for word in filled]
-        done = place.run(FRONT, *filled)
-        assert b"Traceback" not in done.stderr, (tool, words, done.stderr)
+        done = place.run(*filled)
+        assert "Traceback" not in done.stderr, (tool, words, done.stderr)
         assert place.found(done) == {}, (tool, words)
 
 
@@ -147,7 +148,7 @@ def test_no_job_of_spark_leaves_a_key_nor_its_event_log(place: Place, words: lis
     open_store(place.bucket).put("odd/readme.txt", b"no log")
     uris = {"{in}": place.uri("logs"), "{out}": place.uri("out"), "{odd}": place.uri("odd")}
     filled = [uris.get(word, word) for word in words]
-    done = place.run("spark_reports.main", *filled, "--master", "local[1]", PYSPARK_SUBMIT_ARGS=logged)
-    assert done.returncode == (1 if "{odd}" in words else 0), done.stderr
+    done = place.run_spark(*filled, "--master", "local[1]", PYSPARK_SUBMIT_ARGS=logged)
+    assert done.status == (1 if "{odd}" in words else 0), done.stderr
     assert any(events.rglob("*"))
     assert place.found(done) == {}

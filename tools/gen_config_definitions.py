@@ -19,17 +19,18 @@ PROGRAM = REPOSITORY / "tests" / "quorum" / "controller" / "java" / "ConfigDefin
 KINDS = ("topic", "broker", "group", "client_metrics")
 
 
-def definitions(kind: str, version: str = KAFKA) -> str:
-    """The lines of one kind of resource."""
-    head = f"# Settings of Kafka {version}, kind {kind}: made by python -m tools.gen_config_definitions\n"
-    return head + run_program(PROGRAM, kind, version=version).decode()
+def definitions(version: str = KAFKA) -> dict[str, str]:
+    """The text of each kind's file."""
+    _, *printed = run_program(PROGRAM, *KINDS, version=version).decode().split("\f")
+    head = f"# Settings of Kafka {version}, kind {{}}: made by python -m tools.gen_config_definitions\n"
+    return {kind: head.format(kind) + lines for kind, _, lines in (text.partition("\n") for text in printed)}
 
 
 def main(version: str = KAFKA) -> int:
     """Make all files."""
     FOLDER.mkdir(exist_ok=True)
-    for kind in KINDS:
-        (FOLDER / f"{kind}.tsv").write_text(definitions(kind, version), encoding="utf-8")
+    for kind, text in definitions(version).items():
+        (FOLDER / f"{kind}.tsv").write_text(text, encoding="utf-8")
     return 0
 
 

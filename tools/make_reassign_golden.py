@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from metashell.common.forms import compact_json
-from tests.java import run_program
+from tests.java import PROGRAMS, run_program
 from tests.rehearse.placement.random_clusters import answers, movable, question, random_cluster
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "tests" / "golden" / "reassign"
-GENERATES: Final = ROOT / "tests" / "interop" / "java" / "Generates.java"
+GENERATES: Final = PROGRAMS / "Generates.java"
 RELEASES: Final = ("4.3.1", "3.9.2")
 SEEDS: Final = range(50)
 RUNS: Final = 5

@@ -13,6 +13,7 @@ import base64
 import json
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,9 +35,8 @@ from tests.golden_cases import (
     read_cases,
     shell_cases_of,
 )
-from tests.java import jars, java, kafka_command
+from tests.java import kafka_command, tool_host
 
-DRIVER = Path(__file__).parent / "interop" / "DumpLogs.java"
 ADMIN_TOOLS = ("cluster", "quorum", "features")
 MADE_IN = "/made/goldn"
 """What stands in the golden set for the folder that the tool ran in."""
@@ -63,17 +63,21 @@ def main() -> int:
 
 
 def dumped(root: Path, cases: list[Case]) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """What dump-log answers to each of the cases, run one after the other in one process."""
+    """What dump-log answers to each of the cases, run one after the other in one process.
+
+    The tool cuts and creates indexes, so that the folders of the files that a case names are copied anew before it runs.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        command = [java(), "-Djava.security.manager=allow", "-Dlog4j2.level=OFF", "-cp", f"{jars(NEWEST)}/*", str(DRIVER), str(root)]
-        lines = "".join("\t".join(case.argv) + "\n" for case in cases)
-        done = subprocess.run(command, cwd=folder, input=lines.encode(), stdout=subprocess.PIPE, check=True)
-        answers = done.stdout.splitlines()
-        assert len(answers) == len(cases), "an answer for each"
-        for case, line in zip(cases, answers, strict=True):
-            status, *texts = line.split(b" ")
-            stdout, stderr = (base64.b64decode(text).replace(folder.encode(), MADE_IN.encode()) for text in texts)
-            yield case, row(int(status), stdout, stderr)
+        host = tool_host(NEWEST, Path(folder))
+        for case in cases:
+            for name in {os.path.dirname(file) for word in case.argv for file in word.split(",") if "/data/" in file}:
+                if (root / name).is_dir():
+                    shutil.rmtree(Path(folder) / name, ignore_errors=True)
+                    shutil.copytree(root / name, Path(folder) / name)
+            done = host.run_class("org.apache.kafka.tools.DumpLogSegments", case.argv)
+            stdout, stderr = (text.replace(folder.encode(), MADE_IN.encode()) for text in (done.stdout, done.stderr))
+            yield case, row(done.returncode, stdout, stderr)
+        host.node.kill()
 
 
 def answered(root: Path, case: Case) -> dict[str, Any]:

@@ -24,6 +24,14 @@ def fold(written: Iterable[Written], state: State | None = None) -> State:
     return state
 
 
+REBALANCING = "classic, rebalancing"
+
+
+def resting(one: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
+    """A state without the groups that are between two generations in the live one: no record says so."""
+    return {**one, "groups": {id: group for id, group in one["groups"].items() if live["groups"].get(id) not in (None, REBALANCING)}}
+
+
 def logged(state: State) -> dict[str, Any]:
     """All of a state that the log says."""
     groups = {group_id: _logged_group(group) for group_id, group in state.groups.items()}
@@ -35,6 +43,6 @@ def _logged_group(group: Group) -> Any:
     if not isinstance(group, ClassicGroup):
         return group
     if group.state not in (ClassicState.STABLE, ClassicState.EMPTY):
-        return "classic, rebalancing"
+        return REBALANCING
     members = {member.member_id: (member.instance_id, member.client_id, member.assignment) for member in group.members.values()}
     return ("classic", group.state, group.generation, group.protocol_type, group.protocol_name, group.leader, members)

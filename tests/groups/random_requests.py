@@ -11,6 +11,7 @@ from metashell.codec.registry import MessageType, message_names, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator
 from metashell.groups.decision import Request
+from tests.random_messages import RandomMessages
 
 GROUPS = ("g", "h", "s", "st", "empty", "", "\0é", "x" * 300)
 TOPICS = ("t", "u", "nope", "", "é")
@@ -50,8 +51,6 @@ LIKELY: dict[str, tuple[Any, ...]] = {
     "source_topics": ("t", "u"),
 }
 EPOCHS = ("generation_id", "member_epoch", "generation_id_or_member_epoch")
-_LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
-_COUNTS = (0, 1, 1, 1, 2, 3)
 _REQUESTS = {kind.key: kind for name in message_names("request") if (kind := message_type("request", name)).key in HANDLERS}
 
 
@@ -96,12 +95,15 @@ _JOINS: dict[str, Callable[[Any, random.Random], None]] = {
 }
 
 
-class RandomRequests:
+class RandomRequests(RandomMessages):
     """Draws requests that fit the groups of a coordinator more often than chance alone would."""
 
+    strings, blobs, integers = ("", "x", "é", "\0", "y" * 300, *TOPICS), BLOBS, (0, 1, 2, 3, -1, -2)
+    likely_part, null_part = 0.9, 0.5
+
     def __init__(self, coordinator: GroupCoordinator, chance: random.Random) -> None:
+        super().__init__(chance)
         self.coordinator = coordinator
-        self._chance = chance
         self.member_ids = ["", "nobody"]
         """Ids that answers named."""
 
@@ -109,7 +111,7 @@ class RandomRequests:
         key = self._chance.choice(sorted(_REQUESTS))
         message = _REQUESTS[key]
         version = self._chance.randint(*message.versions)
-        body = self._struct(message, message.schema, message.cls, version)
+        body = self.message(message, version)
         if self._chance.random() < 0.8:
             self._fit(body)
             plain = message.cls()
@@ -150,26 +152,7 @@ class RandomRequests:
             if hasattr(body, "subscribed_topic_regex") and chance.random() < 0.8:
                 body.subscribed_topic_regex = None
 
-    def _struct(self, message: MessageType, struct: StructSchema, make: Any, version: int) -> Any:
-        made = make()
-        for field in struct.at(version):
-            setattr(made, field.attribute, self._value(message, struct, field, version))
-        return made
-
-    def _value(self, message: MessageType, struct: StructSchema, field: FieldSchema, version: int) -> Any:
-        chance = self._chance
-        likely = self._likely(message, struct, field)
-        if likely and not field.is_struct and chance.random() < 0.9:
-            if field.is_array:
-                return tuple(chance.choices(likely, k=chance.randint(0, 3)))
-            return chance.choice(likely)
-        if version in field.nullable and chance.random() < 0.5:
-            return None
-        if field.is_array:
-            return tuple(self._one(message, field, version) for _ in range(chance.choice(_COUNTS)))
-        return self._one(message, field, version)
-
-    def _likely(self, message: MessageType, struct: StructSchema, field: FieldSchema) -> tuple[Any, ...]:
+    def likely(self, message: MessageType, struct: StructSchema, field: FieldSchema) -> tuple[Any, ...]:
         name = field.attribute
         if name == "member_id":
             return tuple(self.member_ids[-12:])
@@ -179,34 +162,13 @@ class RandomRequests:
             return ("range", "sticky") if "Protocol" in struct.name else TOPICS
         if name in ("group", "key", "coordinator_keys"):
             return GROUPS if field.type == "string" else ()
-        if field.type == "uuid":
-            return (*(topic.id for topic in self._topics()), bytes(16), b"\7" * 16)
         found = LIKELY.get(name, ())
         fits = bool(found) and isinstance(found[0], {"string": str, "bytes": bytes}.get(field.type, int))
         return found if fits else ()
 
-    def _topics(self) -> list[Any]:
+    def uuids(self) -> tuple[bytes, ...]:
         topics = self.coordinator.state.topics
-        return [topics.named(name) for name in topics.names()]
+        return (*(topic.id for name in topics.names() if (topic := topics.named(name)) is not None), bytes(16), b"\7" * 16)
 
     def _epochs(self) -> list[int]:
         return [summary.epoch for group in self.coordinator.state.groups.values() if (summary := group.summary()).epoch is not None]
-
-    def _one(self, message: MessageType, field: FieldSchema, version: int) -> Any:
-        chance = self._chance
-        if field.is_struct:
-            return self._struct(message, message.schema.structs[field.type], message.structs[field.type], version)
-        match field.type:
-            case "string":
-                return chance.choice(("", "x", "é", "\0", "y" * 300, *TOPICS))
-            case "bool":
-                return chance.random() < 0.3
-            case "bytes" | "records":
-                return chance.choice(BLOBS)
-            case "uuid":
-                return chance.randbytes(16)
-            case "uint16":
-                return chance.choice((0, 1, 9092, 65535))
-            case _:
-                bits = _LIMITS.get(field.type, 31)
-                return chance.choice((0, 1, 2, 3, -1, -2, (1 << bits) - 1, -(1 << bits)))

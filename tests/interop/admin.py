@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.java import KAFKA, jars, java, kafka_command
+from tests.java import KAFKA, kafka_command
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.secured_cluster import SECURED
 from tools.interop.nodes import Cluster, Node, server_command
@@ -22,16 +23,9 @@ def golden_path(name: str) -> Path:
     return ROOT / "golden" / "admin" / f"{name}.txt"
 
 
-def host_command() -> list[str]:
-    """How the process with brokers and tools is started. Skips the test without Java or jars."""
-    java()
-    jars(KAFKA)
-    return kafka_command(KAFKA, str(ROOT / "interop" / "java" / "AdminHost.java"))
-
-
 def start_kafka(place: Cluster, config: Path) -> Node:
     """Start one of Kafka's own controllers."""
-    place.command_of = lambda *words: kafka_command(KAFKA, *words)
+    place.command_of = partial(kafka_command, KAFKA)
     return place.start(config)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from metashell.common.command import Tool
 from tests.running import Outcome, run_main
-from tools.interop.admin.host import AdminHost, Printed
+from tools.interop.host import Host, Printed
 
 MODULES: Final = {
     "kafka-cluster": "metashell.cli.kafka.cluster",
@@ -61,7 +61,7 @@ def first_line(stderr: str) -> str:
     return "".join(found.partition("error: ")[2].split() if "error: " in found else found.split())
 
 
-def differences(host: AdminHost, lines: Sequence[str], names: dict[str, str], folder: Path) -> list[str]:
+def differences(host: Host, lines: Sequence[str], names: dict[str, str], folder: Path) -> list[str]:
     """Run every line with both tools; what differs in status, stdout, or whether something is said on stderr."""
     found = []
     for line in lines:

@@ -1,27 +1,22 @@
-"""Lone real controllers of Kafka, each fresh: many of them run in one Java process, so that one starts in a twentieth of a second."""
+"""Lone real controllers of Kafka, each fresh, in the Java process of the session."""
 
 from __future__ import annotations
 
 import itertools
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
-from tests.java import KAFKA, jars, java
+from tests.java import lone_controllers
 from tests.quorum.controller.canon import NODE
 from tests.quorum.controller.live import LogTail, Wire
 from tests.running import run_main
+from tools.interop.lone import LoneControllers
 from tools.interop.nodes import free_ports, write_config
 
-PROGRAM = Path(__file__).parent / "java" / "Controllers.java"
 CLUSTER_ID = "Z29sZGVuLWNvbnRyb2xsZQ"
-STARTS_MAX = 150
-"""A controller that was stopped keeps some memory, so the process is replaced after so many."""
-_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx640m", "-Xshare:auto", "-Dlog4j2.level=OFF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +28,11 @@ class Format:
     is_static: bool = False
 
 
-class ControllerEndedError(Exception):
-    """The Java process ended, or a controller in it did not start."""
-
-
 class RealController:
     """One running controller, which leads its quorum."""
 
-    def __init__(self, pool: RealControllers, config: Path, port: int) -> None:
-        self._pool = pool
+    def __init__(self, process: LoneControllers, config: Path, port: int) -> None:
+        self._process = process
         self.config = config
         self.port = port
         self.wire = Wire(port)
@@ -49,95 +40,38 @@ class RealController:
 
     def settle(self) -> bool:
         """Return once what is committed is published: readers and the authorizer see it then. False if it has ended."""
-        return self._pool.ask("settle", self.config).startswith("settled")
+        return bool(self._process.ask("published", self.config)["did"] == "serves")
 
     def restart(self, config: Mapping[str, str]) -> None:
         """Stop it and start it on its directory."""
         assert not config, "it starts with the settings that it had"
-        self._pool.ask("stop", self.config)
-        self._pool.start_again(self.config)
+        self._process.leave(self.config, waits=True)
+        self._process.start(self.config)
 
     def close(self) -> None:
+        """Stop it and forget its directory."""
         self.wire.close()
-        self._pool.discard(self.config)
+        self._process.leave(self.config)
+        shutil.rmtree(self.config.parent, ignore_errors=True)
 
 
 class RealControllers:
-    """The Java process; close it, or use it as a context manager."""
+    """Starts them, each on a fresh directory in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        self.process = lone_controllers()
         self._folder = folder
         self._numbers = itertools.count()
         self._formatted: dict[Format, Path] = {}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._starts = 0
-        self._told: dict[str, list[str]] = {}
-
-    def __enter__(self) -> RealControllers:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                assert pipe is not None
-                pipe.close()
-            self._process = None
 
     def start(self, kind: Format, settings: Mapping[str, object]) -> RealController:
         """A fresh controller that leads, on a directory formatted so. Errors: ControllerEndedError."""
-        if self._starts >= STARTS_MAX:
-            self.close()
-            self._starts = 0
-        self._starts += 1
         folder = self._folder / str(next(self._numbers))
         shutil.copytree(self._format(kind), folder / "log")
         port = free_ports(1)[0]
         config = write_config(folder / "server.properties", settings_of(kind, port, folder / "log"), settings)
-        self.start_again(config)
-        return RealController(self, config, port)
-
-    def start_again(self, config: Path) -> None:
-        word = self.ask("start", config)
-        if not word.startswith("serves"):
-            raise ControllerEndedError(word)
-
-    def discard(self, config: Path) -> None:
-        """Stop a controller and forget its directory."""
-        self._send("stop", config)
-        shutil.rmtree(config.parent, ignore_errors=True)
-
-    def ask(self, command: str, config: Path) -> str:
-        """Send a command; what is answered about this configuration."""
-        self._send(command, config)
-        process = self._running()
-        assert process.stdout is not None
-        waiting = self._told.setdefault(str(config), [])
-        while not waiting:
-            line = process.stdout.readline().decode("utf-8", "replace").rstrip("\n")
-            if not line:
-                raise ControllerEndedError("the Java process has ended")
-            path, answer = line.split("\t", 1)
-            self._told.setdefault(path, []).append(answer)
-        return waiting.pop()
-
-    def _send(self, command: str, config: Path) -> None:
-        pipe: IO[bytes] | None = self._running().stdin
-        assert pipe is not None
-        pipe.write(f"{command} {config}\n".encode())
-        pipe.flush()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            command = [java(), *_JAVA, "-cp", f"{jars(KAFKA)}/*", str(PROGRAM)]
-            errors = (self._folder / "java.log").open("ab")
-            with errors:
-                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        return self._process
+        self.process.start(config)
+        return RealController(self.process, config, port)
 
     def _format(self, kind: Format) -> Path:
         if kind not in self._formatted:

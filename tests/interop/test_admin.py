@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.admin import RUNS, golden_path, host_command, start_ours
+from tests.interop.admin import RUNS, golden_path, start_ours
+from tests.java import host_command
 from tools.interop.admin.place import Layout, admin_place
 from tools.interop.admin.transcript import read_transcript
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from metashell.groups.assignors.rows import answer_row
 from tests.groups.assignors.strange_rows import rows
-from tests.java import run_program
+from tests.java import PROGRAMS, run_program
 
 pytestmark = pytest.mark.slow
-SOURCE = Path(__file__).parents[2] / "tools" / "interop" / "Assignors.java"
+SOURCE = PROGRAMS / "Assignors.java"
 
 
 @pytest.mark.parametrize("seed", [1, 2])

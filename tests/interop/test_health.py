@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from metashell.cli.inspect import kafka_shell
+from metashell.cli.main import tool_of
 from metashell.codec import messages
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
@@ -17,10 +19,10 @@ from metashell.net.addresses import parse_address
 from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.extra_broker import PATIENT, ExtraBroker
-from tests.interop.admin import host_command
 from tests.interop.one_broker import BROKER_ID, OneBroker, format_broker
+from tests.java import host_command
 from tests.running import run_main
-from tools.interop.admin.host import AdminHost
+from tools.interop.host import Host
 from tools.interop.nodes import cluster
 
 pytestmark = pytest.mark.slow
@@ -49,7 +51,7 @@ MIN_ISR: Final = {"under": 2, "wants-too-many": 2, "at": 1, "led-by-other": 1, "
 class Place:
     """A quorum with a real broker in a Java process, which runs Kafka's tools too, and brokers that do what the test says."""
 
-    def __init__(self, quorum: EmbeddedQuorum, real: OneBroker, host: AdminHost) -> None:
+    def __init__(self, quorum: EmbeddedQuorum, real: OneBroker, host: Host) -> None:
         self.quorum = quorum
         self.real = real
         self.host = host
@@ -94,7 +96,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         cluster(lambda *words: list(words), folder) as nodes,
     ):
         config, real = format_broker(quorum, folder, metadata_version=RELEASE)
-        host = AdminHost(host_command(), folder)
+        host = Host(host_command(), folder)
         nodes.nodes.append(host.node)
         host.ask("start", configs=[str(config)])
         quorum.wait_for(lambda image: BROKER_ID in image.cluster.brokers and not image.cluster.brokers[BROKER_ID].fenced, 60)
@@ -149,6 +151,19 @@ def test_partitions_without_a_leader_are_the_same(place: Place) -> None:
     ours = place.ours()
     assert only(place.told("--unavailable-partitions")) == only(ours["leaderless"]) == {"leaderless/0", "leaderless-two/0"}
     assert "offline" not in ours
+
+
+@pytest.mark.parametrize("through", ["-b", "-C"])
+def test_topics_describe_finds_the_same_by_both_ways(place: Place, through: str) -> None:
+    address = place.real.bootstrap if through == "-b" else place.quorum.bootstrap_controllers
+    done = run_main(tool_of("topics"), ["describe", "--unhealthy", through, address, "-o", "jsonl"], cwd=place.real.directory.parent)
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in map(json.loads, done.stdout.splitlines()):
+        for problem in row["problems"] if row["type"] == "partition" else ():
+            found[problem].add(f"{row['topic']}/{row['partition']}")
+    assert only(found["under_replicated"]) == only(place.told("--under-replicated-partitions")), done
+    assert only(found["leaderless"]) == only(place.told("--unavailable-partitions"))
+    assert only(found["under_min_isr"]) == {"under/0"}
 
 
 def test_under_min_isr_is_kafkas_but_for_two_rules(place: Place) -> None:

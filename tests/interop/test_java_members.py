@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from metashell.quorum.embedded import EmbeddedQuorum
-from tests.java import program_command
+from tests.java import PROGRAMS, program_command
 
 pytestmark = pytest.mark.slow
-SOURCE = Path(__file__).parent / "java" / "Members.java"
+SOURCE = PROGRAMS / "Members.java"
 TRACES = Path(__file__).parents[1] / "golden" / "groups" / "consumer" / "member-trace.jsonl.gz"
 LIMIT_S = 120.0
 ASSIGNOR = "partition.assignment.strategy=org.apache.kafka.clients.consumer."

@@ -8,12 +8,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from metashell.cli.controllers.storage import main as storage
 from metashell.cli.inspect.dump_log import main as dump_log
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.codec.messages import CreateAclsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
@@ -26,13 +26,12 @@ from metashell.net.client import Client
 from metashell.net.security import SecurityConfig, security_config
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import Target, describe_quorum_request
-from tests.java import KAFKA, jars, java, kafka_command
+from tests.java import KAFKA, kafka_command, lone_controllers
 from tests.running import command_line, run_main
-from tools.interop.nodes import Cluster, Node, cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, Node, broker_settings, controller_settings, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
 LIMIT_S = 60.0
 BROKER_ID = 100
@@ -50,6 +49,10 @@ class Quorum:
     security: SecurityConfig = field(default_factory=SecurityConfig)
 
     @property
+    def is_alone(self) -> bool:
+        return len(self.ports) == 1 and not self.place.nodes
+
+    @property
     def addresses(self) -> tuple[Address, ...]:
         return tuple(Address("localhost", self.ports[id]) for id in self.ports)
 
@@ -57,8 +60,22 @@ class Quorum:
     def words(self) -> str:
         return ",".join(map(str, self.addresses))
 
+    def config(self, id: int) -> Path:
+        return self.place.folder / f"node-{id}.properties"
+
     def start(self, id: int) -> None:
-        self.nodes[id] = self.place.start(self.place.folder / f"node-{id}.properties")
+        """Start a node: a controller that is alone in the process that such ones share."""
+        if self.is_alone:
+            lone_controllers(self.version).start(self.config(id))
+            self.nodes[id] = lone_controllers(self.version).node
+        else:
+            self.nodes[id] = self.place.start(self.config(id))
+
+    def end(self) -> None:
+        for node in self.place.nodes:
+            node.kill()
+        for id in self.nodes if self.is_alone else ():
+            lone_controllers(self.version).leave(self.config(id))
 
     def kill(self, id: int) -> None:
         node = self.nodes.pop(id)
@@ -117,26 +134,17 @@ def prepare(
     standalone: bool = False,
 ) -> Quorum:
     """Formatted controllers, and a broker perhaps, none of them started."""
-    java()
-    jars(version)
     *ports, broker_port = free_ports(len(ids) + 1)
     named = dict(zip(ids, ports, strict=True))
     voters = ",".join(f"{id}@localhost:{port}" for id, port in named.items())
     quorum = {"controller.quorum.bootstrap.servers": f"localhost:{ports[0]}"} if standalone else {"controller.quorum.voters": voters}
     parts = {id: controller_settings(id, port, folder / f"d{id}", quorum) for id, port in named.items()}
     if broker:
-        parts[BROKER_ID] = controller_settings(BROKER_ID, 0, folder / f"d{BROKER_ID}", quorum) | {
-            "process.roles": "broker",
-            "listeners": f"PLAINTEXT://localhost:{broker_port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        }
+        parts[BROKER_ID] = broker_settings(BROKER_ID, broker_port, folder / f"d{BROKER_ID}", quorum)
     for id, part in parts.items():
         config = write_config(folder / f"node-{id}.properties", part, settings or {})
-        outcome = run_main(
-            storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *(["-s"] if standalone else []), *RELEASES[version]], cwd=folder
-        )
-        assert outcome.status == 0, outcome
-    return Quorum(version, Cluster(lambda tool, *words: kafka_command(version, tool, *words), folder), named, broker_port)
+        format_directories(config, *(["-s"] if standalone else []), *RELEASES[version])
+    return Quorum(version, Cluster(partial(kafka_command, version), folder), named, broker_port)
 
 
 @pytest.fixture
@@ -151,13 +159,11 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Quorum]]:
             quorum.start(id)
         return quorum
 
-    with cluster(lambda tool, *words: [], tmp_path):
-        try:
-            yield start
-        finally:
-            for quorum in made:
-                for node in quorum.place.nodes:
-                    node.kill()
+    try:
+        yield start
+    finally:
+        for quorum in made:
+            quorum.end()
 
 
 def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> MetadataImage:

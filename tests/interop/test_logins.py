@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import (
     ApiVersionsRequest,
     CreateDelegationTokenRequest,
@@ -26,14 +25,12 @@ from metashell.codec.messages import (
 )
 from metashell.net.frames import api_key_of, decode_response, encode_request, frame
 from metashell.net.sasl import ScramClient
-from tests.java import KAFKA, jars, java, kafka_command
+from tests.java import lone_controllers
 from tests.net.test_server_connection import TokenClient
-from tests.running import command_line, run_main
-from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, cluster, controller_settings, format_directories, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 SECURITY = "org.apache.kafka.common.security"
 SESSION_MS = 60_000
 """Long, so that it ends in no story because the machine is busy."""
@@ -342,17 +339,10 @@ class Listening(NamedTuple):
 @pytest.fixture(scope="module")
 def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Listening, Listening]]:
     """Kafka's controller and ours."""
-    java()
-    jars(KAFKA)
-
-    def command(tool: str, path: str) -> list[str]:
-        if Path(path).stem == "ours":
-            return command_line("metashell.cli.main", "server", path)
-        return kafka_command(KAFKA, tool, path)
-
     folder = tmp_path_factory.mktemp("logins")
-    with cluster(command, folder) as place:
+    with cluster(lambda tool, *words: server_command(*words), folder) as place:
         yield start(place, folder, "kafka"), start(place, folder, "ours")
+    lone_controllers().leave(folder / "kafka.properties")
 
 
 def security(listener: str, session_ms: int) -> dict[str, object]:
@@ -380,9 +370,9 @@ def start(place: Cluster, folder: Path, name: str) -> Listening:
     }
     config = write_config(folder / f"{name}.properties", settings)
     users = ["-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", "-S", "SCRAM-SHA-512=[name=dave,password=dave-secret]"]
-    done = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), "--standalone", *users], cwd=folder)
-    assert done.status == 0, done.stderr
-    place.start(config)
+    format_directories(config, "--standalone", *users)
+    start_config = lone_controllers().start if name == "kafka" else place.start
+    start_config(config)
 
     def is_active() -> bool:
         try:

@@ -14,12 +14,13 @@ from metashell.cli.cluster import reassign
 from metashell.rehearse.placement import Cluster, Measures, as_placement, make_plan, measure
 from metashell.rehearse.placement.plan_file import read_plan
 from metashell.rehearse.placement.working_plan import Placement, plan_loads
-from tests.interop.admin import host_command, start_ours
+from tests.interop.admin import start_ours
+from tests.java import host_command
 from tests.rehearse.placement.random_clusters import GOALS, placement_of, random_cluster
 from tests.running import run_main
-from tools.interop.admin.host import Printed
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.place import AdminPlace, admin_place
+from tools.interop.host import Printed
 from tools.make_reassign_golden import RELEASES, generated
 
 pytestmark = pytest.mark.slow

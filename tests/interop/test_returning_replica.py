@@ -17,7 +17,6 @@ from tests.interop.real_controllers import Format, RealControllers
 from tests.interop.twin_history import known_fields, own_uuid
 from tests.interop.twin_pair import EQUAL, InProcess, Twins
 from tests.interop.twin_scripts import broker
-from tests.java import KAFKA, jars, java
 from tests.quorum.controller.golden import Outcome
 from tests.seeds import shows
 
@@ -77,20 +76,17 @@ def change(side: dict[str, Any]) -> dict[str, Any]:
 
 @shows("KIP-966/no-replica")
 def test_a_replica_that_came_back_with_an_empty_log_is_elected_by_kafka_and_by_ours(tmp_path: Path) -> None:
-    java()
-    jars(KAFKA)
-    with RealControllers(tmp_path) as pool:
-        pair = Pair(pool)
-        pair.reassign(1, 2, 4)
-        pair.beat(2, want_fence=True)
-        away = pair.report_isr(1, 3, 4)
-        assert all(outcome.verdict in EQUAL for outcome in pair.twins.outcomes)
-        assert (change(away.golden)["replicas"], change(away.golden)["eligibleLeaderReplicas"]) == ([1, 2, 4], [2, 3])
+    pair = Pair(RealControllers(tmp_path))
+    pair.reassign(1, 2, 4)
+    pair.beat(2, want_fence=True)
+    away = pair.report_isr(1, 3, 4)
+    assert all(outcome.verdict in EQUAL for outcome in pair.twins.outcomes)
+    assert (change(away.golden)["replicas"], change(away.golden)["eligibleLeaderReplicas"]) == ([1, 2, 4], [2, 3])
 
-        back = pair.reassign(1, 2, 3)
-        pair.beat(4, want_fence=True)
-        alone = pair.beat(1, want_fence=True)
-        pair.twins.close()
+    back = pair.reassign(1, 2, 3)
+    pair.beat(4, want_fence=True)
+    alone = pair.beat(1, want_fence=True)
+    pair.twins.close()
 
     assert all(outcome.verdict in EQUAL for outcome in pair.twins.outcomes)
     assert (change(back.golden)["addingReplicas"], change(alone.golden)["leader"], change(alone.golden)["isr"]) == ([3], 3, [3])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,14 +22,15 @@ from metashell.metadata.checks.facts import Configuration
 from metashell.metadata.facts import gather_facts
 from tests.interop.start_bases import CLUSTER_ID, make_base
 from tests.interop.start_cases import Damage, cases, random_case
-from tests.java import KAFKA, jars, java, kafka, run_program
+from tests.java import KAFKA, kafka, lone_controllers
 from tests.unknown_rows import make_directory
 from tools.interop.nodes import controller_settings, write_config
 
 pytestmark = pytest.mark.slow
 
 METADATA = "__cluster_metadata-0"
-PROGRAM = Path(__file__).parent / "java" / "Starts.java"
+RACE = "no metadata.version record is left"
+TRIES_OF_A_RACE = 5
 UNKNOWN_MAX = 0.03
 """The share of cases of which may be said that it cannot be told."""
 
@@ -38,9 +41,7 @@ Maker = Callable[[Path], object]
 
 def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -> dict[str, tuple[str, str, Path, Path]]:
     """Start Kafka once on each case; what it did and why, and its directory before and after."""
-    java()
-    jars(version)
-    configs: dict[str, tuple[str, Path, Path]] = {}
+    found: dict[str, tuple[str, str, Path, Path]] = {}
     for number, (name, make) in enumerate(chosen.items()):
         # Log directories side by side could be those of one node.
         own = folder / str(number)
@@ -48,20 +49,15 @@ def start_all(folder: Path, chosen: Mapping[str, Maker], version: str = KAFKA) -
         before, after = own / "before", own / "after"
         make(before)
         shutil.copytree(before, after)
-        settings = controller_settings(1, 0, after, {"controller.quorum.voters": "1@localhost:9093"})
-        configs[str(write_config(folder / f"{number}.properties", settings))] = name, before, after
-    found: dict[str, tuple[str, str, Path, Path]] = {}
-    left = list(configs)
-    while left:
-        answers = run_program(PROGRAM, version=version, stdin="".join(f"{config}\n" for config in left).encode()).decode("utf-8", "replace")
-        answered = [line.split("\t") for line in answers.splitlines() if line.count("\t") == 2]
-        assert answered, answers
-        for config, did, why in answered:
-            name, before, after = configs[config]
-            found[name] = did, why, before, after
-        left = left[len(answered) :]
-    assert set(found) == set(chosen)
+        answer = start_once(after, version)
+        found[name] = answer["did"], answer["why"], before, after
     return found
+
+
+def start_once(log_dir: Path, version: str = KAFKA) -> dict[str, Any]:
+    """What a controller of a release does on a log directory of node 1."""
+    settings = controller_settings(1, 0, log_dir, {"controller.quorum.voters": "1@localhost:9093"})
+    return lone_controllers(version).try_to_start(write_config(log_dir.with_suffix(".properties"), settings))
 
 
 def start_on(folder: Path, release: Release = NEWEST_RELEASE) -> StartVerdict:
@@ -129,7 +125,14 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
         verdict = start_on(before)
         if verdict.starts is None:
             unknown.append(name)
-        if told := differences(verdict, did, before, after):
+        told = differences(verdict, did, before, after)
+        for again in range(TRIES_OF_A_RACE if told and RACE in verdict.reason else 0):
+            # A real server ends here, but for where its first records are committed before its loader shows an image without them.
+            other = before.with_name(f"again-{again}")
+            shutil.copytree(before, other)
+            if not (told := differences(verdict, start_once(other)["did"], before, other)):
+                break
+        if told:
             wrong[name] = [*told, verdict.reason[-200:], why[-200:]]
         if ": sound" in name:
             assert verdict.is_safe, (name, verdict)
@@ -138,10 +141,17 @@ def judge(folder: Path, chosen: dict[str, tuple[str, Damage]]) -> None:
 
 
 def sample(all_cases: dict[str, tuple[str, Damage]]) -> dict[str, tuple[str, Damage]]:
-    """Of the many flips and cuts of segments every fourth, all others: as many as fit a test. `make soak` takes all."""
+    """Of the many flips and cuts of segments every eighth, of others that differ in a number the first and the last: as many as fit a test.
+
+    `make soak` takes all.
+    """
     many = [name for name in all_cases if name.startswith("log:") and (" segment" in name or "batch" in name)]
-    dropped = {name for number, name in enumerate(many) if number % 4}
-    return {name: case for name, case in all_cases.items() if name not in dropped}
+    dropped = {name for number, name in enumerate(many) if number % 8}
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for name in all_cases.keys() - set(many):
+        kinds[re.sub(r"\d+", "N", name)].append(name)
+    ends = {name for names in kinds.values() for name in (min(names), max(names))}
+    return {name: case for name, case in all_cases.items() if name not in dropped and (name in ends or name in many)}
 
 
 def test_kafka_does_what_was_said_on_every_kind_of_damage(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from metashell.disk.source import open_source
 from metashell.disk.state_files import read_quorum_state
 from metashell.metadata.checks import Facts, Health, judge
 from metashell.metadata.image import MetadataImage, load_image
-from tests.java import KAFKA, jars, java, kafka, kafka_command
+from tests.java import BEFORE, KAFKA, host_command, jars, java, kafka, kafka_command, lone_controllers
 from tests.running import run_main
+from tools.interop.host import Host
 from tools.interop.nodes import Cluster, Node, cluster, combined_settings, controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
@@ -133,17 +134,20 @@ def test_three_controllers_of_a_static_quorum_elect_a_leader(nodes: tuple[str, C
 
 
 def start_three(place: Cluster, version: str, ports: Sequence[int], quorum: dict[str, object], *words: str) -> list[Path]:
-    """Format and start three controllers; their log directories."""
+    """Format three controllers and start them in one process; their log directories."""
     log_dirs = [place.folder / f"d{n}" for n in (1, 2, 3)]
+    configs = []
     for n, (port, log_dir) in enumerate(zip(ports, log_dirs, strict=True), 1):
-        settings = controller_settings(n, port, log_dir, quorum)
-        config = write_config(place.folder / f"node-{n}.properties", settings)
+        config = write_config(place.folder / f"node-{n}.properties", controller_settings(n, port, log_dir, quorum))
         format_directory(config, *words, *RELEASES[version])
-        place.start(config)
+        configs.append(str(config))
+    host = Host(host_command(version), place.folder)
+    place.nodes.append(host.node)
+    host.ask("start", configs=configs)
     return log_dirs
 
 
-OURS, BEFORE = "ours", "4.3.1"
+OURS = "ours"
 FORMATS = (BEFORE, KAFKA, "ours as 4.4", "ours as 4.3")
 LEVELS = {"eligible.leader.replicas.version": 1, "group.version": 1, "share.version": 1, "streams.version": 1, "transaction.version": 2}
 USER = ("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]")
@@ -154,24 +158,19 @@ def format_as(how: str, config: Path, *words: str) -> None:
     if how.startswith(OURS):
         format_directory(config, *words, "--layout", how[-3:])
         return
-    jars(how)
     done = kafka(how, "storage", "format", "-t", CLUSTER_ID, "-c", str(config), *words)
     assert done.returncode == 0, done.stderr
 
 
 def started(version: str, folder: Path, config: Path, log_dir: Path) -> MetadataImage:
     """The metadata that a lone controller begins with, once all of it is in the log."""
-    java()
-
-    def command(tool: str, *arguments: str) -> list[str]:
-        return server_command(*arguments) if version == OURS else kafka_command(version, tool, *arguments)
-
-    def has_begun(image: MetadataImage) -> bool:
-        return image.provenance.offset >= 0 and image.features.metadata_version is not None
-
-    with cluster(command, folder) as place:
+    if version != OURS:
+        lone_controllers(version).start(config)
+        lone_controllers(version).leave(config)
+        return image_of(log_dir)
+    with cluster(lambda tool, *words: server_command(*words), folder) as place:
         place.start(config)
-        wait_for_image(place, log_dir, has_begun)
+        wait_for_image(place, log_dir, lambda image: image.provenance.offset >= 0 and image.features.metadata_version is not None)
     return image_of(log_dir)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -16,7 +15,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.interop.real_controllers import RealControllers
 from tests.interop.twin_machine import TwinMachine
 from tests.interop.twin_pair import InProcess, Make, OverListener
-from tests.java import KAFKA, jars, java
 from tests.quorum.controller.golden import Outcome
 
 pytestmark = pytest.mark.slow
@@ -27,14 +25,11 @@ STEPS = 50
 
 
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControllers]:
-    java()
-    jars(KAFKA)
-    with RealControllers(tmp_path_factory.mktemp("real")) as running:
-        yield running
+def pool(tmp_path_factory: pytest.TempPathFactory) -> RealControllers:
+    return RealControllers(tmp_path_factory.mktemp("real"))
 
 
-@pytest.mark.parametrize(("make", "histories"), [(InProcess, 60), (OverListener, 20)])
+@pytest.mark.parametrize(("make", "histories"), [(InProcess, 30), (OverListener, 10)])
 def test_random_histories_are_answered_and_written_alike(pool: RealControllers, make: Make, histories: int) -> None:
     verdicts: Counter[str] = Counter()
     apis: Counter[str] = Counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,18 +11,14 @@ from tests.interop.real_controllers import RealControllers
 from tests.interop.twin_history import known_fields
 from tests.interop.twin_pair import EQUAL, InProcess, Twins
 from tests.interop.twin_scripts import LARGE, SCRIPTS
-from tests.java import KAFKA, jars, java
 from tests.quorum.controller.golden import told
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealControllers]:
-    java()
-    jars(KAFKA)
-    with RealControllers(tmp_path_factory.mktemp("real")) as running:
-        yield running
+def pool(tmp_path_factory: pytest.TempPathFactory) -> RealControllers:
+    return RealControllers(tmp_path_factory.mktemp("real"))
 
 
 def test_each_script_is_answered_and_written_alike(pool: RealControllers) -> None:

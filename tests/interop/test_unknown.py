@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ import pytest
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.disk.source import open_directory
 from metashell.metadata.image import load_image
-from tests.interop.test_start_safe import PROGRAM
-from tests.java import kafka, kafka_command, program_command
+from tests.interop.test_start_safe import start_once
+from tests.java import kafka, lone_controllers
 from tests.running import REPOSITORY, run_main
 from tests.unknown_rows import CLUSTER_ID, ROWS, make_directory, servers
-from tools.interop.nodes import cluster, controller_settings, free_ports, server_command, write_config
+from tools.interop.nodes import controller_settings, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -35,27 +34,13 @@ RELEASES = ("4.3.1", "4.4.0")
 
 def start_each(folder: Path, version: str) -> list[dict[str, str]]:
     """Start Kafka on each row; a line for each, as the golden file has it."""
-    left = {}
-    for number, row in enumerate(ROWS):
-        place = make_directory(folder / str(number), row)
-        settings = controller_settings(1, 0, place.directory, {"controller.quorum.voters": "1@localhost:9093"})
-        left[str(write_config(folder / f"{number}.properties", settings))] = row
     found = []
-    while left:
-        given = "".join(f"{config}\n" for config in left).encode()
-        done = subprocess.run(program_command(PROGRAM, version=version), input=given, capture_output=True, timeout=300, check=True)
-        causes: list[str] = []
-        before = len(left)
-        for line in done.stdout.decode().splitlines():
-            match = _CAUSE.match(line)
-            if match is not None and match[1] not in _NOISE:
-                causes.append(match[1])
-            if line.count("\t") == 2 and line.partition("\t")[0] in left:
-                config, did, why = line.split("\t")
-                said = why if did == "serves" else _reason(causes, why)
-                found.append({"row": left.pop(config), "release": version, "did": did, "said": said.replace(f"{folder}/", "")})
-                causes.clear()
-        assert len(left) < before, done.stdout.decode()
+    for number, row in enumerate(ROWS):
+        answer = start_once(make_directory(folder / str(number), row).directory, version)
+        matches = map(_CAUSE.match, answer["said"].splitlines())
+        causes = [match[1] for match in matches if match is not None and match[1] not in _NOISE]
+        said = answer["why"] if answer["did"] == "serves" else _reason(causes, answer["why"])
+        found.append({"row": row, "release": version, "did": answer["did"], "said": said.replace(f"{folder}/", "")})
     return found
 
 
@@ -87,16 +72,16 @@ def test_ours_ends_before_it_joins_a_real_quorum_at_a_level_that_it_does_not_sup
     done = kafka("4.4.0", "storage", *words, str(real), "--standalone", "-r", "4.5-IV0")
     assert done.returncode == 0, done.stdout + done.stderr
     assert run_main(kafka_storage, [*words, str(ours), "--no-initial-controllers"], cwd=tmp_path).status == 0
-    with cluster(partial(kafka_command, "4.4.0"), tmp_path) as nodes:
-        nodes.start(real)
-        for _ in range(2):  # with an empty directory, and with what it has fetched
-            ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
-            assert ended.returncode == 1
-            assert "metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4" in ended.stderr.splitlines()[-1]
-        with open_directory(str(tmp_path / "log-1")) as source:
-            image = load_image(source)
-        assert image.features.metadata_version == 34 and set(image.cluster.controllers) == {1}
-        assert image.voters is not None and [voter.id for voter in image.voters.voters] == [1]
+    lone_controllers("4.4.0").start(real)
+    for _ in range(2):  # with an empty directory, and with what it has fetched
+        ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+        assert ended.returncode == 1
+        assert "metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4" in ended.stderr.splitlines()[-1]
+    with open_directory(str(tmp_path / "log-1")) as source:
+        image = load_image(source)
+    lone_controllers("4.4.0").leave(real)
+    assert image.features.metadata_version == 34 and set(image.cluster.controllers) == {1}
+    assert image.voters is not None and [voter.id for voter in image.voters.voters] == [1]
 
 
 if __name__ == "__main__":

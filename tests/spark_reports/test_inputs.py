@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,31 +10,20 @@ from metashell.common.errors import UsageError
 from metashell.tables.reports import REPORTS
 from metashell.tables.reports.local import answerable, logs_at
 from spark_reports import main as command
-from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT
+from tests.spark_reports.loads import batches_of, reader, stream
 
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 METADATA = str(STOPPED / "node-1/d1/__cluster_metadata-0")
 GROUPS = str(STOPPED / "node-4/d1/__consumer_offsets-0")
 
 
-def partitions(**options: str) -> list[Any]:
-    """What a load plans."""
-    source = KafkaMetadataSource(options)
-    return list(source.reader(source.schema()).partitions())
-
-
-def stream(**options: str) -> Any:
-    source = KafkaMetadataSource(options)
-    return source.streamReader(source.schema())
-
-
 def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path) -> None:
-    reader = stream(path=str(tmp_path), table="batches")
-    assert reader.latestOffset() == {}
+    growing = stream(path=tmp_path, table="batches")
+    assert growing.latestOffset() == {}
     (tmp_path / "__cluster_metadata-0").mkdir()
     (tmp_path / "__cluster_metadata-0/00000000000000000000.log").write_bytes(b"")
-    assert [reach["end"] for reach in reader.latestOffset().values()] == [0]
+    assert [reach["end"] for reach in growing.latestOffset().values()] == [0]
     for path in (str(tmp_path / "nowhere"), f"file://{tmp_path}/nowhere"):
         with pytest.raises(UsageError, match="No such file"):
             stream(path=path, table="batches").latestOffset()
@@ -44,23 +32,22 @@ def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path
 @pytest.mark.parametrize(("table", "path"), [("topic", GROUPS), ("offset_commit", METADATA), ("group_members", METADATA)])
 def test_a_table_of_a_log_that_is_not_there_is_an_error(table: str, path: str) -> None:
     with pytest.raises(UsageError, match=r"here, which the table .* is made from"):
-        partitions(path=path, table=table)
+        reader(path=path, table=table).partitions()
 
 
 def test_the_state_is_read_as_a_whole_and_not_streamed() -> None:
-    source = KafkaMetadataSource({"path": str(STOPPED), "table": "brokers"})
-    assert len(source.reader(source.schema()).partitions()) == 1
+    assert len(reader(path=STOPPED, table="brokers").partitions()) == 1
     with pytest.raises(UsageError, match="only tables of events can be streamed"):
-        source.streamReader(source.schema())
+        stream(path=STOPPED, table="brokers")
 
 
 def test_only_the_logs_that_are_wanted_become_tasks() -> None:
-    every = partitions(path=str(STOPPED), table="batches")
-    some = partitions(path=str(STOPPED), table="batches", only="offsets")
+    every = reader(path=STOPPED, table="batches").partitions()
+    some = reader(path=STOPPED, table="batches", only="offsets").partitions()
     assert {piece.log for part in some for piece in part.split.pieces} == {"offsets"}
     assert len({piece.log for part in every for piece in part.split.pieces}) > 2
     with pytest.raises(UsageError, match="option only is one of metadata"):
-        partitions(path=METADATA, table="batches", only="nope")
+        reader(path=METADATA, table="batches", only="nope")
 
 
 def test_a_report_without_its_log_is_left_out_or_an_error() -> None:
@@ -95,9 +82,7 @@ def test_loads_and_streams_of_a_store_with_patterns(s3: str, tmp_path: Path) -> 
         copy_files(METADATA, f"{bucket}/dumps/{name}/__cluster_metadata-0", destination_filesystem=system)
 
     def rows(path: str, **options: str) -> int:
-        source = KafkaMetadataSource({"path": path, "table": "batches", **options})
-        reader = source.reader(source.schema())
-        return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))  # type: ignore[misc]
+        return sum(batch.num_rows for batch in batches_of(path=path, table="batches", **options))
 
     one = rows(METADATA)
     above = s3.replace("s3://", "s3a://")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from socket import gethostname
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -32,7 +32,7 @@ from metashell.tables.stores.local import LocalStore
 from spark_reports import export_job
 from spark_reports import main as command
 from spark_reports.export_job import SparkTasks, WriteTask, require_fitting
-from tests.spark_reports.lakes import on_spark
+from tests.spark_reports.lakes import Here, on_spark, one_by_one
 from tests.tables.lake.dying import Died, Life, living
 from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, rows, run, segment, topics
 from tests.tables.lake.test_crashes import everything
@@ -48,8 +48,8 @@ def test_both_tools_in_turn_add_to_one_lake(spark: Any, tmp_path: Path) -> None:
         (log / SEGMENT).write_bytes(whole[: len(whole) * end // 4])
         first, second = (on_spark, run) if end % 2 else (run, on_spark)
         words = [(spark, out), (out,)] if end % 2 else [(out,), (spark, out)]
-        assert first(*words[0], tmp_path / "node").rows == {"batches": 5, "topic": 10}  # type: ignore[operator]
-        assert second(*words[1], tmp_path / "node").rows == {}  # type: ignore[operator]
+        assert first(*words[0], tmp_path / "node").rows == {"batches": 5, "topic": 10}
+        assert second(*words[1], tmp_path / "node").rows == {}
     assert read_state(open_store(str(out))).number == 4
     run(tmp_path / "once", tmp_path / "node")
     assert everything(out) == everything(tmp_path / "once")
@@ -82,10 +82,10 @@ def test_tasks_fit_the_input() -> None:
     assert SparkTasks(None, is_balanced=False).balanced([task(mib)] * 3) == [task(mib)] * 3
 
 
-def test_what_is_there_is_refused_unless_a_mode_is_given(spark: Any, tmp_path: Path) -> None:
+def test_what_is_there_is_refused_unless_a_mode_is_given(tmp_path: Path) -> None:
     (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 6))
     out = tmp_path / "lake"
-    assert on_spark(spark, out, tmp_path / "node", mode="error").number == 1
+    assert on_spark(Here(), out, tmp_path / "node", mode="error").number == 1
     for place in (out, tmp_path / "plain", tmp_path / "other"):
         if place == tmp_path / "plain":
             export(ExportOptions(paths=(str(tmp_path / "node"),), out=str(place), jobs=1))
@@ -98,7 +98,7 @@ def test_what_is_there_is_refused_unless_a_mode_is_given(spark: Any, tmp_path: P
             with pytest.raises(
                 UsageError, match=rf"^{place}.*: (is a lake already: --mode append adds|has a plain export|is there already)"
             ):
-                on_spark(spark, place, tmp_path / "node", mode=mode)
+                on_spark(Here(), place, tmp_path / "node", mode=mode)
         assert sorted(place.rglob("*")) == before
 
 
@@ -121,19 +121,19 @@ def test_an_overwrite_leaves_the_rows_and_the_form_of_its_own(spark: Any, tmp_pa
     assert [row["name"] for row in rows(out)] == expected(0, 10, "new") + expected(0, 10, "old")
 
 
-def test_an_overwrite_that_fails_changes_nothing_and_one_without_rows_leaves_none(spark: Any, tmp_path: Path) -> None:
+def test_an_overwrite_that_fails_changes_nothing_and_one_without_rows_leaves_none(tmp_path: Path) -> None:
     for name, data in (("old", topics(0, 6)), ("bad", topics(0, 6)[:-1] + b"x")):
         (node(tmp_path / name) / SEGMENT).write_bytes(data)
     out = tmp_path / "lake"
     run(out, tmp_path / "old")
     with pytest.raises(LogCorruptError, match="CRC"):
-        on_spark(spark, out, tmp_path / "bad", mode="overwrite")
+        on_spark(Here(), out, tmp_path / "bad", mode="overwrite")
     assert names(out) == expected(0, 6)
     assert left_over(out) == []
-    report = on_spark(spark, out, tmp_path / "old", mode="overwrite", tables=("config",))
+    report = on_spark(Here(), out, tmp_path / "old", mode="overwrite", tables=("config",))
     assert (report.rows, report.removed, report.number) == ({}, {"batches": 3, "topic": 6}, 2)
     assert [path.name for path in out.iterdir()] == ["_metashell"]
-    assert on_spark(spark, out, tmp_path / "old", mode="overwrite").rows == {"batches": 3, "topic": 6}
+    assert on_spark(Here(), out, tmp_path / "old", mode="overwrite").rows == {"batches": 3, "topic": 6}
 
 
 def test_an_interrupt_ends_the_tasks_and_leaves_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,21 +141,18 @@ def test_an_interrupt_ends_the_tasks_and_leaves_no_work(tmp_path: Path, monkeypa
     ended = []
     monkeypatch.setattr(export_job, "end_workers", lambda: ended.append(list(tmp_path.glob(f"lake/{WORK}/*/going"))))
 
-    class Interrupted:
-        master = "local[1]"
-
-        def parallelize(self, *_: Any) -> Any:
-            raise KeyboardInterrupt
+    def interrupted(*_: Any) -> list[Any]:
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        on_spark(SimpleNamespace(sparkContext=Interrupted()), tmp_path / "lake", tmp_path / "node")
+        on_spark(Here(interrupted), tmp_path / "lake", tmp_path / "node")
     # They are ended before their work is removed.
     assert [len(found) for found in ended] == [1]
     assert not (tmp_path / "lake").exists()
 
 
 def test_a_driver_that_dies_at_any_step_of_an_overwrite_leaves_the_old_rows_or_the_new_ones(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("old", "new"):
         (node(tmp_path / name, cluster=name) / SEGMENT).write_bytes(topics(0, 4, name=name, step=DAY // 2))
@@ -165,7 +162,7 @@ def test_a_driver_that_dies_at_any_step_of_an_overwrite_leaves_the_old_rows_or_t
     def overwrite(out: Path, life: Life) -> None:
         monkeypatch.setattr(export_job, "open_store", life.open)
         with living(life):
-            on_spark(spark, out, tmp_path / "new", mode="overwrite", tables=("topic",))
+            on_spark(Here(), out, tmp_path / "new", mode="overwrite", tables=("topic",))
 
     shutil.copytree(tmp_path / "base", tmp_path / "whole")
     life = Life()
@@ -189,7 +186,7 @@ def test_a_driver_that_dies_at_any_step_of_an_overwrite_leaves_the_old_rows_or_t
     assert outcomes == sorted(outcomes) and len(set(outcomes)) == 2
 
 
-def test_a_driver_that_dies_at_any_step_of_an_append(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_dies_at_any_step_of_an_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = node(tmp_path / "node")
     (log / SEGMENT).write_bytes(topics(0, 4))
     run(tmp_path / "base", tmp_path / "node", tables=("topic",))
@@ -198,7 +195,7 @@ def test_a_driver_that_dies_at_any_step_of_an_append(spark: Any, tmp_path: Path,
     def add(out: Path, life: Life) -> None:
         monkeypatch.setattr(export_job, "open_store", life.open)
         with living(life):
-            on_spark(spark, out, tmp_path / "node", target_size=1 << 20)
+            on_spark(Here(), out, tmp_path / "node", target_size=1 << 20)
 
     shutil.copytree(tmp_path / "base", tmp_path / "whole")
     life = Life()
@@ -236,15 +233,11 @@ def test_a_task_that_is_done_twice_counts_once_and_one_that_is_late_does_nothing
     (task,) = plan_of(options, options.wanted(""), LakeState()).tasks
     made: list[Any] = []
 
-    def twice(work: WriteTask, tasks: list[tuple[int, Task]]) -> list[Any]:
+    def twice(work: WriteTask, tasks: Sequence[tuple[int, Task]]) -> list[Any]:
         made.extend(work(tasks[0]) for _ in range(2))
         return [made[-1]]
 
-    runner = SparkTasks(None)
-    runner._run = twice  # type: ignore[method-assign, assignment]
-    store = open_store(options.out)
-    report = export_job.append_to_store(store, options, runner, purpose="test")
-    assert report.rows == {"batches": 3, "topic": 6}
+    assert on_spark(Here(twice), tmp_path / "lake", tmp_path / "node").rows == {"batches": 3, "topic": 6}
     first, second = ({file.staged for file in result.written} for _, result in made)
     assert first and second and not first & second
     assert names(tmp_path / "lake") == expected(0, 6)
@@ -255,41 +248,33 @@ def test_a_task_that_is_done_twice_counts_once_and_one_that_is_late_does_nothing
 
 
 def test_files_are_put_together_by_appends_and_where_it_is_asked_for(tmp_path: Path) -> None:
-    log = node(tmp_path / "node")
-    (log / SEGMENT).write_bytes(topics(0, 40))
-    out = str(tmp_path / "lake")
+    (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 40))
+    out = tmp_path / "lake"
 
-    def export_here(mode: Any, **more: Any) -> tuple[int, int]:
-        runner = SparkTasks(None)
-        runner._run = lambda work, tasks: [work(task) for task in tasks]  # type: ignore[method-assign]
-        runner.balanced = lambda tasks: tasks  # type: ignore[method-assign]
-        options = AppendOptions(paths=(str(tmp_path / "node"),), out=out, mode=mode, target_bytes=250, tables=("topic",), **more)
-        return export_job.append_to_store(open_store(out), options, runner, purpose="test").merged
+    def merged(mode: str, **more: Any) -> tuple[int, int]:
+        return on_spark(Here(), out, tmp_path / "node", mode=mode, tables=("topic",), split_bytes=250, **more).merged
 
-    assert export_here("error") == (0, 0)
-    assert len(read_state(open_store(out)).files) > 8
-    assert export_here("overwrite") == (0, 0)
-    count = len(read_state(open_store(out)).files)
-    assert export_here("append") == (count, 1)
-    assert export_here("overwrite", target_size=1 << 20) == (count, 1)
-    assert names(tmp_path / "lake") == expected(0, 40)
+    assert merged("error") == (0, 0)
+    assert len(read_state(open_store(str(out))).files) > 8
+    assert merged("overwrite") == (0, 0)
+    count = len(read_state(open_store(str(out))).files)
+    assert merged("append") == (count, 1)
+    assert merged("overwrite", target_size=1 << 20) == (count, 1)
+    assert names(out) == expected(0, 40)
 
 
 def test_an_executor_with_a_folder_of_its_own_is_noticed_before_anything_counts(tmp_path: Path) -> None:
     (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 6))
-    options = AppendOptions(paths=(str(tmp_path / "node"),), out=str(tmp_path / "lake"))
 
-    def elsewhere(work: WriteTask, tasks: list[tuple[int, Task]]) -> list[Any]:
-        found = [work(task) for task in tasks]
+    def elsewhere(work: WriteTask, tasks: Sequence[tuple[int, Task]]) -> list[Any]:
+        found = one_by_one(work, tasks)
         for _, result in found:
-            for file in result.written:  # type: ignore[union-attr]
+            for file in result.written:
                 (tmp_path / "lake" / file.staged).unlink()
         return found
 
-    runner = SparkTasks(None)
-    runner._run = elsewhere  # type: ignore[method-assign, assignment]
     with pytest.raises(MetashellError, match=rf"^{tmp_path / 'lake'}.*\.part: is not there, .* lies on another machine"):
-        export_job.append_to_store(open_store(options.out), options, runner, purpose="test")
+        on_spark(Here(elsewhere), tmp_path / "lake", tmp_path / "node")
     assert not [name for name in left_over(tmp_path / "lake") if not name.startswith(f"{WORK}/")]
     assert run(tmp_path / "lake", tmp_path / "node").rows == {"batches": 3, "topic": 6}
 
@@ -320,15 +305,14 @@ def test_an_executor_with_files_of_its_own_is_noticed(tmp_path: Path) -> None:
     log.write_bytes(topics(0, 6))
     options = AppendOptions(paths=(str(tmp_path / "node"),), out=str(tmp_path / "lake"))
 
-    def on_another_machine(work: WriteTask, tasks: list[Any]) -> list[Any]:
+    def on_another_machine(work: WriteTask, tasks: Sequence[Any]) -> list[Any]:
         log.write_bytes(topics(0, 6, name="u"))
         found = [work(tasks[0])]
         log.unlink()
         open_store(options.out).put(work.going, b"")
         return [*found, work(tasks[0])]
 
-    runner = SparkTasks(SimpleNamespace(master="spark://far:7077"))
-    runner._run = on_another_machine  # type: ignore[method-assign]
+    runner = SparkTasks(Here(on_another_machine, "spark://far:7077"))
     job = job_of(options, options.wanted(""), "x")
     (task,) = plan_of(options, options.wanted(""), LakeState()).tasks
     (_, first), (_, second) = runner.write([task], job)
@@ -336,7 +320,7 @@ def test_an_executor_with_files_of_its_own_is_noticed(tmp_path: Path) -> None:
     assert str(second.error) == f"{log}: No such file or directory (on {gethostname()})"
 
 
-def test_a_task_that_cannot_go_on_is_one_line_and_what_was_committed_stays(spark: Any, tmp_path: Path) -> None:
+def test_a_task_that_cannot_go_on_is_one_line_and_what_was_committed_stays(tmp_path: Path) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     for end in (2, 4):
         (log / SEGMENT).write_bytes(topics(0, end))
@@ -345,7 +329,7 @@ def test_a_task_that_cannot_go_on_is_one_line_and_what_was_committed_stays(spark
     kept = gone.rename(tmp_path / "kept")
     (log / SEGMENT).write_bytes(topics(0, 6))
     with pytest.raises(MetashellError, match=rf"^{gone}: cannot be read: .*; what is new was added as commit 3 before, small files stay"):
-        on_spark(spark, out, tmp_path / "node", target_size=1 << 20)
+        on_spark(Here(), out, tmp_path / "node", target_size=1 << 20)
     kept.rename(gone)
     assert run(out, tmp_path / "node", target_size=1 << 20).merged == (3, 1)
     assert names(out) == expected(0, 6)
@@ -394,10 +378,6 @@ def test_spark_duckdb_and_pyarrow_read_the_same_rows_of_a_lake(spark: Any, tmp_p
         hive_partitioning=true, union_by_name=true, hive_types_autocast=false)"""
     ).fetchall()
     assert sorted([(*row[:5], row[5].bytes, row[6]) for row in answer], key=key) == sorted(wanted, key=key)
-
-
-def values(*words: str) -> SimpleNamespace:
-    return parse_command(SPARK_REPORTS, ["export", "in", "--out", "out", *words])
 
 
 @pytest.mark.parametrize(

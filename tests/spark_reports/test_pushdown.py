@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict
 
 from metashell.common.errors import UsageError
 from metashell.tables import ReadOptions, plan_splits, read_split
 from spark_reports.session import error_from
-from spark_reports.source import KafkaMetadataSource
 from tests.golden_cases import SUBSET_ROOT
+from tests.spark_reports.loads import rows_of, source
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -86,18 +85,11 @@ WHERE: list[tuple[str, Callable[[dict[str, Any]], bool]]] = [
 ]
 
 
-def rows_of(**options: str) -> list[dict[str, Any]]:
-    """The rows of a load without Spark."""
-    source = KafkaMetadataSource(CaseInsensitiveDict({"path": str(LOG), **options}))
-    made = source.reader(source.schema())
-    return [row for part in made.partitions() for batch in made.read(part) for row in batch.to_pylist()]
-
-
 @pytest.mark.parametrize(("text", "holds"), WHERE)
 def test_where_gives_the_rows_for_which_it_holds(text: str, holds: Callable[[dict[str, Any]], bool]) -> None:
-    whole = rows_of(table="records")
-    assert rows_of(table="records", where=text) == [row for row in whole if holds(row)]
-    some = rows_of(table="records", where=text, columns="size", splitBytes="3000")
+    whole = rows_of(path=LOG, table="records")
+    assert rows_of(path=LOG, table="records", where=text) == [row for row in whole if holds(row)]
+    some = rows_of(path=LOG, table="records", where=text, columns="size", splitBytes="3000")
     assert some == [{"size": row["size"]} for row in whole if holds(row)]
 
 
@@ -116,7 +108,7 @@ def test_where_gives_the_rows_for_which_it_holds(text: str, holds: Callable[[dic
 )
 def test_where_refuses_what_it_does_not_understand(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        rows_of(table="records", where=text)
+        rows_of(path=LOG, table="records", where=text)
     assert str(caught.value).startswith(message)
 
 
@@ -147,7 +139,7 @@ def test_lists_and_patterns_of_paths(spark: Any, tmp_path: Path) -> None:
         folder = tmp_path / name / "__cluster_metadata-0"
         folder.mkdir(parents=True)
         shutil.copy(LOG, folder / LOG.name)
-    one = len(rows_of(table="topic"))
+    one = len(rows_of(path=LOG, table="topic"))
     assert reader(spark, table="topic").load([f"{tmp_path}/a", f"file://{tmp_path}/[bc]"]).count() == 3 * one
     counts = [
         len(rows_of(table="topic", path=path))
@@ -194,5 +186,5 @@ def test_several_tables_come_in_one_pass(spark: Any) -> None:
 )
 def test_what_is_not_understood_is_refused_with_what_was_probably_meant(options: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        KafkaMetadataSource(CaseInsensitiveDict({"path": str(LOG), **options})).schema()
+        source(path=LOG, **options).schema()
     assert str(caught.value).startswith(message)

@@ -25,7 +25,7 @@ from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script, print_in
 MEMBERS, TOPICS, PARTITIONS, WANTED = 1_000, 100, 100, 70
 RUNS, KAFKA_RUNS = 5, 20
 GOALS_S = {"cooperative-sticky": 2.0, "server-uniform": 0.5}
-PROGRAM = REPOSITORY / "tools" / "interop" / "Assignors.java"
+PROGRAM = REPOSITORY / "tools" / "interop" / "java" / "Assignors.java"
 Row = dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """A quorum whose controllers are replaced one by one while a broker works on it: Kafka's by ours, and back.
 
-Kafka's controllers and the broker share one process (`AdminHost`), ours have one each.
+Kafka's controllers and the broker share one process (`Host`), ours have one each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from metashell.common.values import uuid_text
 from metashell.disk.names import META_PROPERTIES
 from metashell.disk.properties import read_meta_properties
 from metashell.quorum.raft import messages as flat
-from tools.interop.admin.host import AdminHost, Printed
+from tools.interop.host import Host, Printed
 from tools.interop.mixed_quorum import LIMIT_S, MixedQuorum
 from tools.interop.nodes import Cluster
 
@@ -24,9 +24,7 @@ CHANGES_OF_LEADER_MAX: Final = 10
 class ReplacedQuorum(MixedQuorum):
     """See the module. `kafka` names the ids of Kafka's controllers; `broker` is HOST:PORT of the broker, whose id is `broker_id`."""
 
-    def __init__(
-        self, place: Cluster, ports: Mapping[int, int], kafka: Collection[int], host: AdminHost, broker_id: int, broker: str
-    ) -> None:
+    def __init__(self, place: Cluster, ports: Mapping[int, int], kafka: Collection[int], host: Host, broker_id: int, broker: str) -> None:
         super().__init__(place, ports, dict.fromkeys(kafka, place.command_of))
         self.host = host
         self.broker_id = broker_id

@@ -143,6 +143,7 @@ class Heartbeats:
 
 QUOTA_KEY: Final = "controller_mutation_rate"
 BUCKETS_KEPT: Final = 10_000
+THROTTLE_MAX_MS: Final = (1 << 31) - 1
 _Key = tuple[str | None, str | None]
 
 
@@ -200,7 +201,9 @@ class MutationQuotas:
         bucket = None if found is None else self._buckets.get(found[0])
         if found is None or bucket is None or bucket.tokens >= 0:
             return 0
-        return round(-bucket.tokens / found[1] * 1000)
+        debt, rate = -bucket.tokens, found[1]
+        # With a rate of 0, which older releases let pass, or a tiny one, the time is longer than the answer can say.
+        return round(min(debt / rate * 1000, THROTTLE_MAX_MS)) if rate > 0 else THROTTLE_MAX_MS
 
 
 def _quota_of(quotas: ClientQuotasImage, request: Request) -> tuple[_Key, float] | None:

@@ -160,23 +160,24 @@ def first_timestamp(file: OpenFile) -> int:
 class Hops:
     """A walk over lengths and epochs alone: where to cut, where the last whole batch starts and ends (-1: there is none).
 
-    `epochs` are the base offset and the leader epoch of each batch whose epoch is not that of the one before. Where cuts and the last
-    batch are guessed, `seen` are the runs of offsets whose epoch is known instead.
+    `epochs` are the base offset and the leader epoch of each batch whose epoch is not that of the one before, and the offset after that
+    one: compaction may have taken what lay between, of either epoch. Where cuts and the last batch are guessed, `seen` are the runs of
+    offsets whose epoch is known instead.
     """
 
     cuts: list[int] = field(default_factory=list)
     position: int = -1
     end: int = -1
-    epochs: list[tuple[int, int]] = field(default_factory=list)
+    epochs: list[tuple[int, int, int]] = field(default_factory=list)
     seen: list[tuple[int, int, int]] = field(default_factory=list)
     is_guessed: bool = False
 
     def epoch_runs(self, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield the runs of offsets with one epoch each, up to the offset `end`; none where offsets or epochs do not grow."""
         yield from self.seen
-        if any(start >= until or epoch >= following for (start, epoch), (until, following) in pairwise(self.epochs)):
+        if any(start >= until or epoch >= following for (start, epoch, _), (until, following, _) in pairwise(self.epochs)):
             return
-        for (start, epoch), (until, _) in pairwise([*self.epochs, (end, -1)]):
+        for (start, epoch, _), (*_, until) in pairwise([*self.epochs, (end, -1, end)]):
             yield start, until, epoch
 
 
@@ -201,11 +202,11 @@ def hop_over_batches(file: OpenFile, start: int, size: int, target_bytes: int) -
                 found.cuts.append(position + at)
                 while position + at >= wanted[-1]:
                     wanted.pop()
-            found.position = position + at
+            before, found.position = found.position, position + at
             if window[at + LEAD_SIZE : at + MAGIC_END] != epoch:
                 epoch = window[at + LEAD_SIZE : at + MAGIC_END]
                 if (first := anchor_of(window, at)) is not None:
-                    found.epochs.append((first.base, first.epoch))
+                    found.epochs.append((first.base, first.epoch, _end_of(file, before, window, before - position)))
             at += length
             found.end = position + at
         if at == 0 or at <= last:
@@ -217,6 +218,14 @@ def hop_over_batches(file: OpenFile, start: int, size: int, target_bytes: int) -
             continue
         position += at
     return found
+
+
+def _end_of(file: OpenFile, position: int, window: bytes, at: int) -> int:
+    """Return the offset after the batch at a position, which is `at` in the bytes at hand, unless it lies before them; 0 for no batch."""
+    if position < 0:
+        return 0
+    found = anchor_of(window, at) if at >= 0 else anchor_of(file.read_at(position, HEADER_SIZE))
+    return 0 if found is None else found.last + 1
 
 
 def wanted_cuts(start: int, size: int, target_bytes: int) -> list[int]:

@@ -90,7 +90,7 @@ class LocalStore:
                     os.unlink(unfinished)
                 raise
             if durable:
-                _sync_folder(folder)
+                self._sync_folders([folder])
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         with self.create(name, durable=durable) as file:
@@ -109,7 +109,7 @@ class LocalStore:
                 return
             os.replace(path, target)
             if durable:
-                _sync_folder(os.path.dirname(target))
+                self._sync_folders([os.path.dirname(target)])
 
     def put_files(self, files: Iterable[tuple[str, str]]) -> None:
         for name, path in files:
@@ -164,8 +164,12 @@ class LocalStore:
                     raise
 
     def move_all(self, moves: Iterable[tuple[str, str, int | None]]) -> None:
-        for move in moves:
-            self.move(*move)
+        """The new names are on disk afterwards."""
+        folders = set()
+        for source, target, size in moves:
+            self.move(source, target, size)
+            folders.add(os.path.dirname(self._path(target)))
+        self._sync_folders(folders)
 
     def remove(self, name: str) -> None:
         path = self._path(name)
@@ -173,16 +177,22 @@ class LocalStore:
             os.unlink(path)
 
     def remove_all(self, names: Iterable[str]) -> None:
-        """Folders that hold nothing any more go too: a table without rows would look as if it were there."""
+        """Folders that hold nothing any more go too: a table without rows would look as if it were there.
+
+        The names are gone from the disk afterwards.
+        """
         folders = set()
         for name in names:
             self.remove(name)
             folders.add(name.rpartition("/")[0])
+        left = set()
         for folder in folders:
             with suppress(OSError):
                 while folder:
                     os.rmdir(self._path(folder))
                     folder = folder.rpartition("/")[0]
+            left.add(folder)
+        self._sync_folders(path for folder in left if os.path.isdir(path := self._path(folder) if folder else self._folder))
 
     def remove_below(self, folder: str) -> None:
         path = self._path(folder)
@@ -197,6 +207,21 @@ class LocalStore:
 
     def lock(self, purpose: str) -> AbstractContextManager[Held]:
         return folder_lock(self._folder, LOCK, purpose)
+
+    def _sync_folders(self, folders: Iterable[str]) -> None:
+        """Return when the names in some folders are on disk, and those of the folders themselves, up to this store's own."""
+        top = self._folder.rstrip("/")
+        done: set[str] = set()
+        for folder in folders:
+            while folder not in done and folder.startswith(top) and folder:
+                done.add(folder)
+                with _errors_of(folder):
+                    _sync_file(folder)
+                folder = os.path.dirname(folder)
+        if top in done:
+            # Its own name lies in a folder that we may not be allowed to open.
+            with suppress(OSError):
+                _sync_file(os.path.dirname(top) or ".")
 
 
 def _unfinished(base: str) -> str:
@@ -234,10 +259,6 @@ def _sync_file(path: str) -> None:
         sync_file(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _sync_folder(folder: str) -> None:
-    _sync_file(folder)
 
 
 # ---- refused places

@@ -15,13 +15,12 @@ from metashell.groups.log import key_bytes, read_record, value_bytes
 from metashell.groups.state import KindSettings, Settings
 from metashell.groups.topics import KnownTopics, Topic
 from tests.groups.driven import BreakableShard, SeededChance
-from tests.groups.folding import fold, logged
+from tests.groups.folding import REBALANCING, fold, logged
 from tests.groups.random_requests import RandomRequests
 
 REQUESTS = 40_000 if os.environ.get("METASHELL_SOAK") else 2_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 _ANSWERS = {kind.key: kind for name in message_names("response") if (kind := message_type("response", name)).key in HANDLERS}
-REBALANCING = "classic, rebalancing"
 DAY_MS = 86_400_000
 _PARKING = ("JoinGroupResponse", "SyncGroupResponse", "DeleteGroupsResponse")
 

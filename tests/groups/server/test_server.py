@@ -132,43 +132,37 @@ def leave(member_id: str) -> messages.LeaveGroupRequest:
     return messages.LeaveGroupRequest(group_id="g", member_id=member_id)
 
 
-def test_what_comes_behind_a_join_that_waits_is_decided_after_it(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            first, second, other = [await Peer.of(server) for _ in range(3)]
-            member_id = (await first.ask(join(), JOIN, 3)).member_id
-            second.send(join(), 3, 7)
-            second.send(leave(member_id), 2, 8)
-            for _ in range(2):
-                described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
-                assert (described.group_state, len(described.members)) == ("PreparingRebalance", 2), "the first has not left"
-            assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
-            number, joined = await second.answer(JOIN, 3)
-            assert (number, joined.generation_id) == (7, 2)
-            number, left = await second.answer(LEAVE, 2)
-            assert (number, left.error_code) == (8, 0)
+async def test_what_comes_behind_a_join_that_waits_is_decided_after_it(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        first, second, other = [await Peer.of(server) for _ in range(3)]
+        member_id = (await first.ask(join(), JOIN, 3)).member_id
+        second.send(join(), 3, 7)
+        second.send(leave(member_id), 2, 8)
+        for _ in range(2):
             described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
-            assert len(described.members) == 1
-            for peer in (first, second, other):
-                peer.close()
+            assert (described.group_state, len(described.members)) == ("PreparingRebalance", 2), "the first has not left"
+        assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
+        number, joined = await second.answer(JOIN, 3)
+        assert (number, joined.generation_id) == (7, 2)
+        number, left = await second.answer(LEAVE, 2)
+        assert (number, left.error_code) == (8, 0)
+        described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
+        assert len(described.members) == 1
+        for peer in (first, second, other):
+            peer.close()
 
-    run(main)
 
-
-def test_who_waits_is_sent_away_at_the_end(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            first, second = [await Peer.of(server) for _ in range(2)]
-            await first.ask(join(), JOIN, 3)
-            second.send(join(), 3)
-            while not server.machine.waiting:
-                await asyncio.sleep(0)
-            await server.close()
-            assert (await second.answer(JOIN, 3))[1].error_code == 16
-            for peer in (first, second):
-                peer.close()
-
-    run(main)
+async def test_who_waits_is_sent_away_at_the_end(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        first, second = [await Peer.of(server) for _ in range(2)]
+        await first.ask(join(), JOIN, 3)
+        second.send(join(), 3)
+        while not server.machine.waiting:
+            await asyncio.sleep(0)
+        await server.close()
+        assert (await second.answer(JOIN, 3))[1].error_code == 16
+        for peer in (first, second):
+            peer.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -176,82 +170,70 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
-def test_what_waits_ends_with_its_connection(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            first = await Peer.of(server)
-            await first.ask(join(), JOIN, 3)
-            for request, version in ((join(), 3), (messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)):
-                peers = [await Peer.of(server) for _ in range(20)]
-                for peer in peers:
-                    peer.send(request, version)
-                await until(lambda: len(server._pauses) + server.machine.waiting == len(peers))  # noqa: B023
-                for peer in peers:
-                    peer.close()
-                await until(lambda: not server._pauses and not server.machine.waiting)
-            assert not server.machine._of_connections
-            first.close()
-
-    run(main)
-
-
-def test_what_was_sent_behind_a_join_before_the_end_is_decided_after_it(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            first, second, other = [await Peer.of(server) for _ in range(3)]
-            member_id = (await first.ask(join(), JOIN, 3)).member_id
-            second.send(join(), 3)
-            second.send(leave(member_id), 2)
-            await until(lambda: server.machine.waiting == 1)
-            second.close()
-            assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
-            while True:
-                described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
-                if len(described.members) == 1:
-                    break
-            assert described.members[0].member_id != member_id
-            for peer in (first, other):
+async def test_what_waits_ends_with_its_connection(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        first = await Peer.of(server)
+        await first.ask(join(), JOIN, 3)
+        for request, version in ((join(), 3), (messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)):
+            peers = [await Peer.of(server) for _ in range(20)]
+            for peer in peers:
+                peer.send(request, version)
+            await until(lambda: len(server._pauses) + server.machine.waiting == len(peers))  # noqa: B023
+            for peer in peers:
                 peer.close()
+            await until(lambda: not server._pauses and not server.machine.waiting)
+        assert not server.machine._of_connections
+        first.close()
 
-    run(main)
 
-
-def test_a_fetch_waits_no_longer_than_a_minute(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            peer = await Peer.of(server)
-            peer.send(messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)
-            await until(lambda: bool(server._pauses))
-            (pause,) = server._pauses.values()
-            assert 0 < pause.when() - asyncio.get_running_loop().time() <= 60
+async def test_what_was_sent_behind_a_join_before_the_end_is_decided_after_it(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        first, second, other = [await Peer.of(server) for _ in range(3)]
+        member_id = (await first.ask(join(), JOIN, 3)).member_id
+        second.send(join(), 3)
+        second.send(leave(member_id), 2)
+        await until(lambda: server.machine.waiting == 1)
+        second.close()
+        assert (await first.ask(join(member_id), JOIN, 3)).generation_id == 2
+        while True:
+            described = (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0]
+            if len(described.members) == 1:
+                break
+        assert described.members[0].member_id != member_id
+        for peer in (first, other):
             peer.close()
 
-    run(main)
+
+async def test_a_fetch_waits_no_longer_than_a_minute(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        peer = await Peer.of(server)
+        peer.send(messages.FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1), 12)
+        await until(lambda: bool(server._pauses))
+        (pause,) = server._pauses.values()
+        assert 0 < pause.when() - asyncio.get_running_loop().time() <= 60
+        peer.close()
 
 
-def test_what_no_log_can_hold_ends_a_connection_and_is_not_written(image: MetadataImage) -> None:
+async def test_what_no_log_can_hold_ends_a_connection_and_is_not_written(image: MetadataImage) -> None:
     def heartbeat(size: int) -> messages.ConsumerGroupHeartbeatRequest:
         names = {"group_id": "h", "member_id": "m" * size, "subscribed_topic_names": ("t",)}
         return messages.ConsumerGroupHeartbeatRequest(**names, member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=())
 
-    async def main() -> None:
-        async with serving(image) as server:
-            good, bad = [await Peer.of(server) for _ in range(2)]
-            bad.send(heartbeat(40_000), 1)
-            with pytest.raises(asyncio.IncompleteReadError):
-                await bad.frame()
-            assert server.machine.shard.written == []
-            assert (await good.ask(heartbeat(32_767), HEARTBEAT, 1)).error_code == 0
-            made = messages.FetchRequest
-            topic = made.FetchTopic(topic=TOPIC, partitions=(made.FetchPartition(partition=0, partition_max_bytes=1 << 20),))
-            fetched = await good.ask(made(max_bytes=1 << 20, topics=(topic,)), 1, 12)
-            (partition,) = fetched.responses[0].partitions
-            assert partition.high_watermark == server.machine.shard.end_offset > 0
-            assert len(partition.records) > 2 * 32_767
-            for peer in (good, bad):
-                peer.close()
-
-    run(main)
+    async with serving(image) as server:
+        good, bad = [await Peer.of(server) for _ in range(2)]
+        bad.send(heartbeat(40_000), 1)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await bad.frame()
+        assert server.machine.shard.written == []
+        assert (await good.ask(heartbeat(32_767), HEARTBEAT, 1)).error_code == 0
+        made = messages.FetchRequest
+        topic = made.FetchTopic(topic=TOPIC, partitions=(made.FetchPartition(partition=0, partition_max_bytes=1 << 20),))
+        fetched = await good.ask(made(max_bytes=1 << 20, topics=(topic,)), 1, 12)
+        (partition,) = fetched.responses[0].partitions
+        assert partition.high_watermark == server.machine.shard.end_offset > 0
+        assert len(partition.records) > 2 * 32_767
+        for peer in (good, bad):
+            peer.close()
 
 
 def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,40 +268,33 @@ def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(imag
     assert [line.startswith(f"{start} {version} does not fit: ") for line, version in zip(told, (2, 3), strict=True)] == [True, True]
 
 
-def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:
+async def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:
     made = messages.OffsetCommitRequest
-
-    async def main() -> None:
-        async with serving(image) as server:
-            peer = await Peer.of(server)
-            for offset, end in ((-5, 0), (7, 7), (-(2**63), 0)):
-                partition = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-                topic = made.OffsetCommitRequestTopic(name="t", partitions=(partition,))
-                committed = await peer.ask(made(group_id="g", topics=(topic,)), 8, 8)
-                assert committed.topics[0].partitions[0].error_code == 0
-                assert server._logs.bounds("t", 0) == (0, end)
-            peer.close()
-
-    run(main)
+    async with serving(image) as server:
+        peer = await Peer.of(server)
+        for offset, end in ((-5, 0), (7, 7), (-(2**63), 0)):
+            partition = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+            topic = made.OffsetCommitRequestTopic(name="t", partitions=(partition,))
+            committed = await peer.ask(made(group_id="g", topics=(topic,)), 8, 8)
+            assert committed.topics[0].partitions[0].error_code == 0
+            assert server._logs.bounds("t", 0) == (0, end)
+        peer.close()
 
 
-def test_topics_that_cannot_be_asked_for_are_asked_for_again(image: MetadataImage) -> None:
+async def test_topics_that_cannot_be_asked_for_are_asked_for_again(image: MetadataImage) -> None:
     asked: list[Any] = []
 
     async def ask(request: Any, version: int | None) -> Any:
         asked.append(request)
         raise EncodeError("it does not fit")
 
-    async def main() -> None:
-        async with serving(image, ask) as server:
-            peer = await Peer.of(server)
-            topic = messages.MetadataRequest.MetadataRequestTopic(name="new")
-            for number in (1, 2):
-                await peer.ask(messages.MetadataRequest(topics=(topic,), allow_auto_topic_creation=True), 3, 8)
-                await until(lambda: len(asked) == number and not server._made)  # noqa: B023
-            peer.close()
-
-    run(main)
+    async with serving(image, ask) as server:
+        peer = await Peer.of(server)
+        topic = messages.MetadataRequest.MetadataRequestTopic(name="new")
+        for number in (1, 2):
+            await peer.ask(messages.MetadataRequest(topics=(topic,), allow_auto_topic_creation=True), 3, 8)
+            await until(lambda: len(asked) == number and not server._made)  # noqa: B023
+        peer.close()
 
 
 def own_requests(image: MetadataImage, chance: random.Random) -> list[tuple[Any, int]]:
@@ -352,73 +327,62 @@ def own_requests(image: MetadataImage, chance: random.Random) -> list[tuple[Any,
 
 
 @pytest.mark.slow
-def test_spoilt_requests_end_connections_and_nothing_else(image: MetadataImage) -> None:
+async def test_spoilt_requests_end_connections_and_nothing_else(image: MetadataImage) -> None:
     chance = random.Random(SEED)
-
-    async def main() -> None:
-        async with serving(image) as server:
-            requests = RandomRequests(server.machine.shard.coordinator, chance)
-            answered = over = 0
-            peer = await Peer.of(server)
-            for number in range(FRAMES):
-                if chance.random() < 0.5:
-                    message, version = chance.choice(own_requests(image, chance))
-                else:
-                    drawn = requests.draw(number)
-                    message, version = drawn.body, drawn.version
-                data = encode_request(message, version, number, "test")
-                peer.send_raw(data if chance.random() < 0.5 else frame(spoilt(chance, data[4:])))
-                try:
-                    async with asyncio.timeout(0.05):
-                        await peer.frame()
-                    answered += 1
-                except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
-                    over += 1
-                    peer.close()
-                    peer = await Peer.of(server)
-            assert answered > FRAMES // 2 and over > FRAMES // 50, (answered, over)
-            last = await Peer.of(server)
-            assert (await last.ask(messages.ListGroupsRequest(), 16, 5)).error_code == 0
-            for one in (peer, last):
-                one.close()
-
-    run(main)
-
-
-def test_an_id_that_no_record_could_hold_closes_its_connection_and_nobody_elses(image: MetadataImage) -> None:
-    async def main() -> None:
-        async with serving(image) as server:
-            first, other = await Peer.of(server), await Peer.of(server)
-            made = messages.ConsumerGroupHeartbeatRequest
-            first.send(made(group_id="g", member_id="m" * 40_000, rebalance_timeout_ms=9000, subscribed_topic_names=("t",)), 1)
-            with pytest.raises(asyncio.IncompleteReadError):
-                await first.frame()
-            assert server.machine.shard.written == []
-            assert (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].group_state == "Dead"
-            first.close()
-            other.close()
-
-    run(main)
-
-
-def test_a_join_that_was_sent_again_is_not_kept(image: MetadataImage) -> None:
-    """The first member is silent, so that the second one waits, and gives up and comes again on other connections."""
-
-    async def main() -> None:
-        async with serving(image) as server:
-            peers = [await Peer.of(server) for _ in range(22)]
-            member_id = (await peers[0].ask(join(), JOIN, 3)).member_id
-            peers[1].send(join(), 3)
-            other = await Peer.of(server)
-            while len((await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].members) < 2:
-                await asyncio.sleep(0.001)
-            group = server.machine.shard.coordinator.state.groups["g"]
-            second = next(id for id in group.members if id != member_id)  # type: ignore[attr-defined]
-            for peer in peers[2:]:
-                peer.send(join(second), 3)
-                await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)
-            assert server.machine.waiting <= 2
-            for peer in [*peers, other]:
+    async with serving(image) as server:
+        requests = RandomRequests(server.machine.shard.coordinator, chance)
+        answered = over = 0
+        peer = await Peer.of(server)
+        for number in range(FRAMES):
+            if chance.random() < 0.5:
+                message, version = chance.choice(own_requests(image, chance))
+            else:
+                drawn = requests.draw(number)
+                message, version = drawn.body, drawn.version
+            data = encode_request(message, version, number, "test")
+            peer.send_raw(data if chance.random() < 0.5 else frame(spoilt(chance, data[4:])))
+            try:
+                async with asyncio.timeout(0.05):
+                    await peer.frame()
+                answered += 1
+            except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+                over += 1
                 peer.close()
+                peer = await Peer.of(server)
+        assert answered > FRAMES // 2 and over > FRAMES // 50, (answered, over)
+        last = await Peer.of(server)
+        assert (await last.ask(messages.ListGroupsRequest(), 16, 5)).error_code == 0
+        for one in (peer, last):
+            one.close()
 
-    run(main)
+
+async def test_an_id_that_no_record_could_hold_closes_its_connection_and_nobody_elses(image: MetadataImage) -> None:
+    async with serving(image) as server:
+        first, other = await Peer.of(server), await Peer.of(server)
+        made = messages.ConsumerGroupHeartbeatRequest
+        first.send(made(group_id="g", member_id="m" * 40_000, rebalance_timeout_ms=9000, subscribed_topic_names=("t",)), 1)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await first.frame()
+        assert server.machine.shard.written == []
+        assert (await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].group_state == "Dead"
+        first.close()
+        other.close()
+
+
+async def test_a_join_that_was_sent_again_is_not_kept(image: MetadataImage) -> None:
+    """The first member is silent, so that the second one waits, and gives up and comes again on other connections."""
+    async with serving(image) as server:
+        peers = [await Peer.of(server) for _ in range(22)]
+        member_id = (await peers[0].ask(join(), JOIN, 3)).member_id
+        peers[1].send(join(), 3)
+        other = await Peer.of(server)
+        while len((await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)).groups[0].members) < 2:
+            await asyncio.sleep(0.001)
+        group = server.machine.shard.coordinator.state.groups["g"]
+        second = next(id for id in group.members if id != member_id)  # type: ignore[attr-defined]
+        for peer in peers[2:]:
+            peer.send(join(second), 3)
+            await other.ask(messages.DescribeGroupsRequest(groups=("g",)), DESCRIBE, 5)
+        assert server.machine.waiting <= 2
+        for peer in [*peers, other]:
+            peer.close()

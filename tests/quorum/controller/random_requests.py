@@ -11,6 +11,7 @@ from metashell.codec.schema import FieldSchema, StructSchema
 from metashell.quorum.controller import QuorumController, Request
 from metashell.quorum.controller.authorizer import APIS
 from metashell.quorum.controller.controller import ROUTES
+from tests.random_messages import RandomMessages
 
 STRINGS = (
     *("", "t", "u", "nope", "a.b", "a_b", "bad name", "__cluster_metadata", "x" * 300, "é", "\0", "User:alice", "User:*", "kafka-cluster"),
@@ -83,16 +84,17 @@ NAMES = {
     "ScramCredentialDeletion": ("alice", "bob"),
 }
 """What the Name of a struct often is; that of any other is a topic's."""
-_LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
-_COUNTS = (0, 1, 1, 1, 2, 3)
 
 
-class RandomRequests:
+class RandomRequests(RandomMessages):
     """Draws requests that fit the state of a controller more often than chance alone would."""
 
+    strings, blobs, integers = STRINGS, (b"", b"x", bytes(64)), INTEGERS
+    likely_part, null_part = 0.85, 0.2
+
     def __init__(self, controller: QuorumController, chance: random.Random, cluster_id: str) -> None:
+        super().__init__(chance)
         self._state = controller.state
-        self._chance = chance
         self._cluster_id = cluster_id
 
     def draw(self) -> Request:
@@ -109,60 +111,19 @@ class RandomRequests:
     def body(self, key: int, version: int) -> Any:
         """A request of this API and version."""
         message = message_type("request", f"{APIS[key].name}Request")
-        made = self._struct(message, message.schema, message.cls, version)
+        made = self.message(message, version)
         self._fit(made, version)
         return made
 
-    def _struct(self, message: MessageType, struct: StructSchema, make: Any, version: int) -> Any:
-        made = make()
-        for field in struct.at(version):
-            if field.is_tagged(version) and self._chance.random() < 0.5:
-                continue
-            setattr(made, field.attribute, self._value(message, struct, field, version))
-        return made
+    def likely(self, message: MessageType, struct: StructSchema, field: FieldSchema) -> tuple[Any, ...]:
+        found = NAMES.get(struct.name, ("t", "u", "v")) if field.attribute == "name" else LIKELY.get(field.attribute, ())
+        is_fitting = bool(found) and isinstance(found[0], str) == (field.type == "string") and field.type != "float64"
+        return found if is_fitting else ()
 
-    def _value(self, message: MessageType, struct: StructSchema, field: FieldSchema, version: int) -> Any:
-        chance = self._chance
-        likely = NAMES.get(struct.name, ("t", "u", "v")) if field.attribute == "name" else LIKELY.get(field.attribute)
-        is_fitting = likely is not None and isinstance(likely[0], str) == (field.type == "string") and field.type != "float64"
-        if likely is not None and is_fitting and not field.is_struct and chance.random() < 0.85:
-            if field.is_array:
-                return tuple(chance.sample(likely, chance.randint(1, len(likely))))
-            return chance.choice(likely)
-        if version in field.nullable and chance.random() < 0.2:
-            return None
-        if field.is_array:
-            return tuple(self._one(message, field, version) for _ in range(chance.choice(_COUNTS)))
-        return self._one(message, field, version)
-
-    def _one(self, message: MessageType, field: FieldSchema, version: int) -> Any:
-        chance = self._chance
-        if field.is_struct:
-            return self._struct(message, message.schema.structs[field.type], message.structs[field.type], version)
-        match field.type:
-            case "string":
-                return chance.choice(STRINGS)
-            case "bool":
-                return chance.random() < 0.3
-            case "float64":
-                return chance.choice((0.0, 1.0, -1.0, 1e30, 0.5, float("nan"), float("inf"), 1000.0))
-            case "bytes" | "records":
-                return chance.choice((b"", b"x", bytes(64)))
-            case "uuid":
-                return self._uuid()
-            case "uint16":
-                return chance.choice((0, 1, 9092, 65535))
-            case _:
-                bits = _LIMITS.get(field.type, 31)
-                extremes = ((1 << bits) - 1, -(1 << bits))
-                fitting = [number for number in (*INTEGERS, *INTEGERS, *extremes) if -(1 << bits) <= number < 1 << bits]
-                return chance.choice(fitting)
-
-    def _uuid(self) -> bytes:
+    def uuids(self) -> tuple[bytes, ...]:
         topics = sorted(self._state.image.topics.by_id)
-        known = [bytes(16), bytes(15) + b"\1", bytes(15) + b"\2", b"\7" * 16, *topics, *topics]
-        known += [directory for broker in self._state.image.cluster.brokers.values() for directory in broker.directories]
-        return self._chance.choice(known)
+        directories = [directory for broker in self._state.image.cluster.brokers.values() for directory in broker.directories]
+        return (bytes(16), bytes(15) + b"\1", bytes(15) + b"\2", b"\7" * 16, *topics, *topics, *directories)
 
     def _fit(self, body: Any, version: int) -> None:
         """Let a request come from a broker that is registered, for partitions as they are, most of the time."""

@@ -4,6 +4,7 @@ Controllers that register and are unregistered: what the log says of them, where
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -379,11 +380,14 @@ def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:
     assert not cluster.controller.image.cluster.brokers[2].fenced
 
 
-def register_controller(cluster: Cluster, id: int, newest_level: int = 33) -> None:
+def register_controller(cluster: Cluster, id: int, newest_level: int = 33, features: Mapping[str, tuple[int, int]] = {}) -> None:
     made = messages.ControllerRegistrationRequest
-    features = (made.Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=newest_level),)
+    ranges = {METADATA_VERSION: (7, newest_level), **features}
+    supported = tuple(
+        made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items()
+    )
     listeners = (made.Listener(name="CONTROLLER", host=f"c{id}", port=9000),)
-    body = made(controller_id=id, incarnation_id=id.to_bytes(16, "big"), listeners=listeners, features=features)
+    body = made(controller_id=id, incarnation_id=id.to_bytes(16, "big"), listeners=listeners, features=supported)
     assert cluster.ask(70, 0, body).error_code == NONE
 
 

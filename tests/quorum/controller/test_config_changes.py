@@ -38,6 +38,8 @@ def test_a_key_that_another_release_left_does_not_keep_the_others_from_changing(
 
     assert alter(cluster, "retention.ms", "5").error_code == NONE
     assert alter(cluster, "message.format.version", "3.0").error_code == INVALID_CONFIG
+    assert alter(cluster, "min.compaction.lag.ms", "100").error_code == NONE
+    assert alter(cluster, "max.compaction.lag.ms", "50").error_code == INVALID_CONFIG, "what is known of it still counts"
 
 
 @pytest.mark.parametrize(("operation", "value"), [(9, "1"), (-1, "1"), (APPEND, None)])

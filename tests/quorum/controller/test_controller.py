@@ -130,9 +130,14 @@ def test_a_topic_that_an_aborted_transaction_removed_is_found_by_its_brokers_aga
 
 def test_what_raft_says_of_the_quorum_counts_in_every_view() -> None:
     cluster = Cluster()
-    cluster.controller.replay([(messages.BeginTransactionRecord(), 0)], cluster.end_offset)
+    for record in (messages.ConfigRecord(resource_type=4, resource_name="", name="a", value="1"), messages.BeginTransactionRecord()):
+        cluster.controller.replay([(record, 0)], cluster.end_offset)
+        cluster.end_offset += 1
 
     cluster.state.set_quorum(None, 0)
+
+    assert cluster.state.tip.before_transaction is not None, "the newest view stays the newest"
+    assert cluster.state.image.configs[4, ""]["a"] == "1"
 
     assert cluster.state.image.features.kraft_version == 0
     assert cluster.state.stable.features.kraft_version == 0
@@ -196,6 +201,44 @@ def test_preferred_replicas_lead_again_in_steps(monkeypatch: pytest.MonkeyPatch)
     assert {cluster.state.partition(topic_id, index).leader for index in range(3)} == {1}
     assert not list(elections.PartitionChanges(cluster.state).unpreferred())
     assert cluster.state.hints.unpreferred == {}
+
+
+def test_at_each_check_a_live_replica_leads_what_nobody_leads_where_the_topic_allows_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elections, "ELECTIONS_MAX", 2)
+    cluster = Cluster(
+        {
+            "metadata.max.idle.interval.ms": "0",
+            "broker.session.timeout.ms": "100000000",
+            "unclean.leader.election.interval.ms": "60000",
+            "auto.leader.rebalance.enable": "false",
+        },
+        elr=0,
+    )
+    cluster.register(1, 2)
+    allowing, strict = (cluster.create(name, *[(1, 2)] * 3) for name in ("allowing", "strict"))
+    for id in (2, 1):
+        cluster.beat(id, want_fence=True)
+    cluster.beat(2)
+
+    def leaders() -> list[list[int]]:
+        return [[cluster.state.partition(topic_id, index).leader for index in range(3)] for topic_id in (allowing, strict)]
+
+    assert leaders() == [[-1] * 3, [-1] * 3], "who is not in sync does not lead by coming back"
+    assert run_to(cluster, 60_000) == []
+    made = messages.IncrementalAlterConfigsRequest
+    change = made.AlterableConfig(name="unclean.leader.election.enable", config_operation=0, value="true")
+    cluster.ask(44, 1, made(resources=(made.AlterConfigsResource(resource_type=2, resource_name="allowing", configs=(change,)),)))
+    assert run_to(cluster, 119_999) == []
+
+    assert run_to(cluster, 120_000) == ["PartitionChangeRecord"] * 2
+    assert run_to(cluster, 120_009) == [], "what is left is done a moment later"
+    assert run_to(cluster, 120_010) == ["PartitionChangeRecord"]
+
+    assert leaders() == [[2] * 3, [-1] * 3]
+    partition = cluster.state.partition(allowing, 0)
+    assert (partition.isr, partition.leader_recovery_state) == ((2,), 1)
+    assert run_to(cluster, 600_000) == []
+    assert set(cluster.state.hints.leaderless) == {(strict, index) for index in range(3)}
 
 
 @shows("KIP-631/not-in-document")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Sequence
+from struct import pack
 
 import pytest
 
 from metashell.codec import messages
 from metashell.codec.batches import RecordBatch
+from metashell.codec.registry import message_type
 from metashell.common.values import OffsetAndEpoch
 from metashell.metadata.image import ImageLoader, MetadataImage, PartitionRegistration
 from metashell.metadata.image.provenance import VersionedRecord
@@ -20,6 +22,7 @@ from metashell.metadata.image.writer import write_image
 from metashell.quorum.controller import Decision, QuorumController, Request, Steps, decision, elections, hints, replicas, topic_creation
 from metashell.quorum.controller import elections as bulk
 from metashell.quorum.controller import state as state_module
+from metashell.quorum.controller.authorizer import APIS
 from metashell.quorum.controller.decision import elr_enabled, finish_steps
 from metashell.quorum.controller.hints import PREFIXED
 from metashell.quorum.controller.state import NO_OP, State
@@ -27,7 +30,6 @@ from tests.metadata.image.batches import batch_of_values, value
 from tests.quick import quick
 from tests.quorum.controller.cluster import CLUSTER_ID, Cluster
 from tests.quorum.controller.random_requests import RandomRequests
-from tests.quorum.controller.test_any_request import prepared
 
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
 STEPS = 4000 if os.environ.get("METASHELL_SOAK") else 400
@@ -46,6 +48,27 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_GONE_MIN", 0)
 
 
+def prepared(seed: int) -> Cluster:
+    """A cluster with brokers and topics, of one of several kinds."""
+    level, elr = ((30, 1), (30, 0), (25, 0), (21, 0), (7, 0))[seed % 5]
+    config = {"delegation.token.secret.key": "secret"} if seed % 2 else {}
+    cluster = Cluster(config, level=level, elr=elr, seed=seed)
+    cluster.register(1, 2, 3)
+    cluster.create("t", (1, 2, 3), (2, 3, 1), (3, 1, 2))
+    cluster.create("u", (1,))
+    return cluster
+
+
+def enveloped(request: Request) -> Request:
+    """A request as a broker hands it on for its client."""
+    message = message_type("request", f"{APIS[request.api_key].name}Request")
+    header = pack(">hhih", request.api_key, request.version, 7, 1) + b"c" + b"\0" * message.flexible(request.version)
+    principal = b"\0\0\5User" + bytes((len(request.principal) - 4,)) + request.principal[5:].encode() + b"\0\0"
+    data = header + message.write(request.body, request.version)
+    body = messages.EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=b"\x7f\0\0\1")
+    return Request(58, 0, body)
+
+
 class Watched:
     """A cluster whose leader is asked at random, and what is held against each of its decisions."""
 
@@ -55,6 +78,7 @@ class Watched:
         self.requests = RandomRequests(self.cluster.controller, self.chance, CLUSTER_ID)
         self.leaders: dict[tuple[bytes, int, int], int] = {}
         self.had_elr = False
+        self.asked: set[int] = set()
 
     @property
     def state(self) -> State:
@@ -71,6 +95,9 @@ class Watched:
             cluster.wait_to(cluster.now_ms + chance.choice((10, 1000, 9500, 300_000)))
         else:
             request = self.requests.draw()
+            self.asked.add(request.api_key)
+            if chance.random() < 0.1 and APIS[request.api_key].is_forwarded:
+                request = enveloped(request)
             cluster.ask(*request[:3], principal=request.principal, is_forwarded=request.is_forwarded)
             cluster.now_ms += chance.choice((0, 1, 100))
         written = [record for _, batch in cluster.log[first:] for record in batch]
@@ -289,6 +316,12 @@ def test_what_was_not_committed_is_gone_with_leadership_and_whoever_leads_next_g
         for _ in range(chance.randint(0, 5)):
             request = requests.draw()
             cluster.write(cluster.decide(*request[:3]), commit=False)
+            # What is swept meanwhile is still needed where it is not committed after all.
+            some_background(leader, chance)
+            due = leader.run_due(cluster.now_ms) if chance.random() < 0.3 else None
+            if due is not None:
+                cluster.write(due, commit=False)
+            check_hints(leader.state)
         pending = cluster.log[first:]
         kept = pending[: chance.randint(0, len(pending))]
         if kept:

@@ -21,7 +21,7 @@ from metashell.quorum.controller.authorizer import APIS
 from metashell.quorum.embedded import EmbeddedQuorum
 from metashell.quorum.raft.wire.versions import OURS
 from tests.codec.filled import filled
-from tests.quorum.server.quorum import Quorum, run
+from tests.quorum.server.quorum import Quorum
 
 LIMIT_S = 20.0
 TOPIC = "t"
@@ -124,12 +124,9 @@ def test_a_controllers_listener_answers_whatever_it_offers(quorum: EmbeddedQuoru
     check_all(address, quorum.image.topics.by_name[TOPIC].id, APIS)
 
 
-def test_a_replicas_listener_answers_whatever_it_offers(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Quorum(tmp_path) as replicas:
-            leader = await replicas.leader()
-            await leader.running.append([b"x"])
-            address = Address("127.0.0.1", leader.port)
-            await asyncio.to_thread(check_all, address, bytes(15) + b"\1", {**OURS, 17: (0, 1), 36: (0, 2)})
-
-    run(main)
+async def test_a_replicas_listener_answers_whatever_it_offers(tmp_path: Path) -> None:
+    async with Quorum(tmp_path) as replicas:
+        leader = await replicas.leader()
+        await leader.running.append([b"x"])
+        address = Address("127.0.0.1", leader.port)
+        await asyncio.to_thread(check_all, address, bytes(15) + b"\1", {**OURS, 17: (0, 1), 36: (0, 2)})

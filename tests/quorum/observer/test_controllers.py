@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,21 +32,18 @@ class FakeLink:
         self.closed = reason
 
 
-def test_a_connection_is_replaced_when_it_is_closed_and_before_its_session_is_over() -> None:
+async def test_a_connection_is_replaced_when_it_is_closed_and_before_its_session_is_over() -> None:
     dialled: list[FakeLink] = []
 
     async def dial(address: Address, name: str) -> FakeLink:
         dialled.append(FakeLink())
         return dialled[-1]
 
-    async def main() -> None:
-        controllers = Controllers(dial, AddressMap({}), 1.0)
-        assert await controllers.link(ADDRESS) is await controllers.link(ADDRESS) is dialled[0]
-        dialled[0].expired = True
-        assert await controllers.link(ADDRESS) is dialled[1] and dialled[0].is_retired
-        dialled[1].close("gone")
-        assert await controllers.link(ADDRESS) is dialled[2] and not dialled[1].is_retired
-        controllers.close()
-        assert len(dialled) == 3 and dialled[2].closed
-
-    asyncio.run(main())
+    controllers = Controllers(dial, AddressMap({}), 1.0)
+    assert await controllers.link(ADDRESS) is await controllers.link(ADDRESS) is dialled[0]
+    dialled[0].expired = True
+    assert await controllers.link(ADDRESS) is dialled[1] and dialled[0].is_retired
+    dialled[1].close("gone")
+    assert await controllers.link(ADDRESS) is dialled[2] and not dialled[1].is_retired
+    controllers.close()
+    assert len(dialled) == 3 and dialled[2].closed

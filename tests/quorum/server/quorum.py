@@ -6,9 +6,9 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from metashell.codec.batches import RecordBatch
 from metashell.common.values import OffsetAndEpoch, ReplicaKey
@@ -19,24 +19,10 @@ from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.server.config import ElectionStore
 from metashell.quorum.server.records import SnapshotToMake
 from metashell.quorum.server.replica_server import Parts, ReplicaServer
+from tests.coroutines import eventually
 
-T = TypeVar("T")
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 LIMIT_S = 30.0
-
-
-def run(main: Callable[[], Awaitable[T]], limit_s: float = LIMIT_S) -> T:
-    """Run a test's coroutine; an exception that a callback lets escape fails the test."""
-    escaped: list[dict[str, Any]] = []
-
-    async def guarded() -> T:
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: escaped.append(context))
-        async with asyncio.timeout(limit_s):
-            return await main()
-
-    found = asyncio.run(guarded())
-    assert not escaped, escaped
-    return found
 
 
 class Values:
@@ -239,13 +225,6 @@ class Quorum:
             await member.running.stop()
         await member.open()
         member.start(self.voters)
-
-
-async def eventually(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
-    """Return once `holds`; the loop runs on meanwhile."""
-    async with asyncio.timeout(limit_s):
-        while not holds():
-            await asyncio.sleep(0.005)
 
 
 async def append(quorum: Quorum, value: bytes) -> int:

@@ -17,6 +17,7 @@ from metashell.codec.error_codes import (
     NOT_CONTROLLER,
     PRINCIPAL_DESERIALIZATION_FAILURE,
     UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.codec.registry import message_type
 from metashell.metadata.image import DelegationToken, MetadataImage
@@ -29,8 +30,8 @@ from metashell.net.transport import ConnectionFailedError, connect
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
 from metashell.quorum.raft.wire.versions import TOPIC
 from metashell.quorum.server.apis import ImageCredentials
+from tests.coroutines import eventually
 from tests.quorum.server.controllers import Controllers, ask, client
-from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 from tools.interop.nodes import free_ports
 
@@ -62,33 +63,44 @@ RAFT = (
 
 @shows("KIP-631/acls")
 @pytest.mark.parametrize("request_", RAFT, ids=lambda request: type(request).__name__)
-def test_who_has_no_right_is_refused_also_by_raft(tmp_path: Path, request_: Any) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=NOBODY) as quorum:
-            active = await quorum.active()
-            await eventually(lambda: active.machine.is_caught_up)
-            assert (await ask(active, request_)).error_code == CLUSTER_AUTHORIZATION_FAILED
-            assert active.is_active
-
-    run(main)
+async def test_who_has_no_right_is_refused_also_by_raft(tmp_path: Path, request_: Any) -> None:
+    async with Controllers(tmp_path, 1, settings=NOBODY) as quorum:
+        active = await quorum.active()
+        await eventually(lambda: active.machine.is_caught_up)
+        assert (await ask(active, request_)).error_code == CLUSTER_AUTHORIZATION_FAILED
+        assert active.is_active
 
 
-def test_before_the_log_was_read_nobody_but_super_users_has_a_right(tmp_path: Path) -> None:
+async def test_only_the_metadata_partition_is_described(tmp_path: Path) -> None:
+    made = messages.DescribeQuorumRequest
+
+    def asked(*topics: tuple[str, tuple[int, ...]]) -> Any:
+        own = {name: tuple(made.PartitionData(partition_index=number) for number in numbers) for name, numbers in topics}
+        return made(topics=tuple(made.TopicData(topic_name=name, partitions=partitions) for name, partitions in own.items()))
+
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        for topics in ([("t", (0,))], [(TOPIC, (1,))], [(TOPIC, (0, 1))], [(TOPIC, (0,)), ("t", (0, 2))]):
+            answer = await ask(active, asked(*topics))
+            found = [(topic.topic_name, tuple(one.partition_index for one in topic.partitions)) for topic in answer.topics]
+            assert (answer.error_code, found) == (NONE, topics)
+            assert {one.error_code for topic in answer.topics for one in topic.partitions} == {UNKNOWN_TOPIC_OR_PARTITION}
+        (topic,) = (await ask(active, DESCRIBE)).topics
+        assert (topic.partitions[0].error_code, topic.partitions[0].leader_id) == (NONE, 1)
+
+
+async def test_before_the_log_was_read_nobody_but_super_users_has_a_right(tmp_path: Path) -> None:
     settings = {**NOBODY, "allow.everyone.if.no.acl.found": "true", "metadata.max.idle.interval.ms": 0}
-
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=settings) as quorum:
-            active = await quorum.active()
-            await eventually(lambda: set(active.image.cluster.controllers) == {1})
-            assert (await ask(active, DESCRIBE)).error_code == NONE
-            active.machine.is_caught_up = False
-            assert (await ask(active, DESCRIBE)).error_code == UNKNOWN_SERVER_ERROR
-            assert (await ask(active, messages.DescribeAclsRequest(resource_type_filter=1))).error_code == UNKNOWN_SERVER_ERROR
-
-    run(main)
+    async with Controllers(tmp_path, 1, settings=settings) as quorum:
+        active = await quorum.active()
+        await eventually(lambda: set(active.image.cluster.controllers) == {1})
+        assert (await ask(active, DESCRIBE)).error_code == NONE
+        active.machine.is_caught_up = False
+        assert (await ask(active, DESCRIBE)).error_code == UNKNOWN_SERVER_ERROR
+        assert (await ask(active, messages.DescribeAclsRequest(resource_type_filter=1))).error_code == UNKNOWN_SERVER_ERROR
 
 
-def test_before_the_log_was_read_nobody_logs_in_by_the_image(tmp_path: Path) -> None:
+async def test_before_the_log_was_read_nobody_logs_in_by_the_image(tmp_path: Path) -> None:
     """What is read so far may have a credential that a later record removes."""
     own, secured = free_ports(2)
     settings = {
@@ -108,43 +120,36 @@ def test_before_the_log_was_read_nobody_logs_in_by_the_image(tmp_path: Path) -> 
         core = ClientConnection(client_id="a-client", sasl=ScramClient("SCRAM-SHA-512", "alice", "alice-secret"))
         (await connect(Address("localhost", secured), core=core)).close("done")
 
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=settings) as quorum:
-            active = await quorum.active()
-            answer = await ask(active, messages.AlterUserScramCredentialsRequest(upsertions=(user,)))
-            assert answer.results[0].error_code == NONE and active.machine.is_caught_up
+    async with Controllers(tmp_path, 1, settings=settings) as quorum:
+        active = await quorum.active()
+        answer = await ask(active, messages.AlterUserScramCredentialsRequest(upsertions=(user,)))
+        assert answer.results[0].error_code == NONE and active.machine.is_caught_up
+        await log_in()
+        active.machine.is_caught_up = False
+        with pytest.raises(ConnectionFailedError, match="invalid credentials"):
             await log_in()
-            active.machine.is_caught_up = False
-            with pytest.raises(ConnectionFailedError, match="invalid credentials"):
-                await log_in()
-
-    run(main)
 
 
-def test_before_the_log_was_read_an_envelope_gives_nobody_a_right(tmp_path: Path) -> None:
+async def test_before_the_log_was_read_an_envelope_gives_nobody_a_right(tmp_path: Path) -> None:
     settings = {**ANYBODY, "allow.everyone.if.no.acl.found": "true", "metadata.max.idle.interval.ms": 0}
     asked = messages.DescribeQuorumRequest(topics=())
     inner = message_type("response", "DescribeQuorumResponse")
+    async with Controllers(tmp_path, 1, settings=settings) as quorum:
+        active = await quorum.active()
+        await eventually(lambda: set(active.image.cluster.controllers) == {1} and active.machine.is_caught_up)
 
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=settings) as quorum:
-            active = await quorum.active()
-            await eventually(lambda: set(active.image.cluster.controllers) == {1} and active.machine.is_caught_up)
+        async def code(principal: bytes) -> int:
+            answer = await ask(active, envelope(asked, 2, principal=principal))
+            assert answer.error_code == NONE
+            found: int = inner.read(bytes(answer.response_data), 2, 5).error_code
+            return found
 
-            async def code(principal: bytes) -> int:
-                answer = await ask(active, envelope(asked, 2, principal=principal))
-                assert answer.error_code == NONE
-                found: int = inner.read(bytes(answer.response_data), 2, 5).error_code
-                return found
-
-            assert await code(ALICE) == NONE
-            active.machine.is_caught_up = False
-            assert await code(ALICE) == UNKNOWN_SERVER_ERROR
-            assert await code(SUPER) == NONE
-            spoilt = await ask(active, envelope(asked, 2, principal=b"what is this"))
-            assert spoilt.error_code == PRINCIPAL_DESERIALIZATION_FAILURE
-
-    run(main)
+        assert await code(ALICE) == NONE
+        active.machine.is_caught_up = False
+        assert await code(ALICE) == UNKNOWN_SERVER_ERROR
+        assert await code(SUPER) == NONE
+        spoilt = await ask(active, envelope(asked, 2, principal=b"what is this"))
+        assert spoilt.error_code == PRINCIPAL_DESERIALIZATION_FAILURE
 
 
 ALICE = b"\0\0\x05User\x06alice\0\0"
@@ -156,31 +161,28 @@ def envelope(message: Any, version: int, *, principal: bytes = ALICE) -> message
     return messages.EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=bytes((127, 0, 0, 1)))
 
 
-def test_what_raft_answers_is_answered_in_an_envelope_too(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, settings=ANYBODY) as quorum:
-            active = await quorum.active()
-            connection = await client(active)
-            acl = messages.CreateAclsRequest.AclCreation(
-                resource_type=4, resource_name="kafka-cluster", resource_pattern_type=3, principal="User:alice", host="*", operation=8,
-                permission_type=3,
-            )  # fmt: skip
-            refused = await connection.request(envelope(DESCRIBE, 2))
-            inner = message_type("response", "DescribeQuorumResponse")
-            assert refused.error_code == NONE
-            assert inner.read(bytes(refused.response_data), 2, 5).error_code == CLUSTER_AUTHORIZATION_FAILED
-            assert (await connection.request(messages.CreateAclsRequest(creations=(acl,)))).results[0].error_code == NONE
-            granted = await connection.request(envelope(DESCRIBE, 2))
-            assert granted.error_code == NONE
-            assert bytes(granted.response_data[:4]) == (77).to_bytes(4, "big")
-            described = inner.read(bytes(granted.response_data), 2, 5)
-            assert described.topics[0].partitions[0].leader_id == active.config.node.node_id
-            standby = next(server for server in quorum.running.values() if not server.is_active)
-            await eventually(lambda: len(standby.image.acls.by_id) == 1)
-            elsewhere = await ask(standby, envelope(DESCRIBE, 2))
-            assert (elsewhere.error_code, elsewhere.response_data) == (NOT_CONTROLLER, None)
-
-    run(main)
+async def test_what_raft_answers_is_answered_in_an_envelope_too(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, settings=ANYBODY) as quorum:
+        active = await quorum.active()
+        connection = await client(active)
+        acl = messages.CreateAclsRequest.AclCreation(
+            resource_type=4, resource_name="kafka-cluster", resource_pattern_type=3, principal="User:alice", host="*", operation=8,
+            permission_type=3,
+        )  # fmt: skip
+        refused = await connection.request(envelope(DESCRIBE, 2))
+        inner = message_type("response", "DescribeQuorumResponse")
+        assert refused.error_code == NONE
+        assert inner.read(bytes(refused.response_data), 2, 5).error_code == CLUSTER_AUTHORIZATION_FAILED
+        assert (await connection.request(messages.CreateAclsRequest(creations=(acl,)))).results[0].error_code == NONE
+        granted = await connection.request(envelope(DESCRIBE, 2))
+        assert granted.error_code == NONE
+        assert bytes(granted.response_data[:4]) == (77).to_bytes(4, "big")
+        described = inner.read(bytes(granted.response_data), 2, 5)
+        assert described.topics[0].partitions[0].leader_id == active.config.node.node_id
+        standby = next(server for server in quorum.running.values() if not server.is_active)
+        await eventually(lambda: len(standby.image.acls.by_id) == 1)
+        elsewhere = await ask(standby, envelope(DESCRIBE, 2))
+        assert (elsewhere.error_code, elsewhere.response_data) == (NOT_CONTROLLER, None)
 
 
 SECRET = "token-secret"

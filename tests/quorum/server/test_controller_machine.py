@@ -19,12 +19,12 @@ from metashell.quorum.controller import QuorumController
 from metashell.quorum.controller.controller import Schedule
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.event_queue import Pace, Steps
+from tests.coroutines import eventually, run
 from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
-from tests.quorum.server.quorum import eventually, run
 from tests.seeds import shows
 
 
-def test_a_decision_that_raises_is_answered_counted_and_costs_the_leadership(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_decision_that_raises_is_answered_counted_and_costs_the_leadership(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decide = QuorumController.decide_steps
 
     def spoilt(self: QuorumController, request: Any, *times: int) -> Any:
@@ -32,23 +32,20 @@ def test_a_decision_that_raises_is_answered_counted_and_costs_the_leadership(tmp
             raise ZeroDivisionError("a mistake of ours")
         return decide(self, request, *times)
 
-    async def main() -> None:
-        async with Controllers(tmp_path) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            epoch = active.epoch
-            monkeypatch.setattr(QuorumController, "decide_steps", spoilt)
-            answer = (await ask(active, topic_request("cursed"), 7)).topics[0]
-            assert answer.error_code == UNKNOWN_SERVER_ERROR
-            assert active.machine.errors == 1
-            assert any("ZeroDivisionError: a mistake of ours" in line for line in quorum.events[active.config.node.node_id])
-            await eventually(lambda: any(server.is_active and server.epoch > epoch for server in quorum.running.values()))
-            await create_at(quorum, "fine")
-
-    run(main)
+    async with Controllers(tmp_path) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        epoch = active.epoch
+        monkeypatch.setattr(QuorumController, "decide_steps", spoilt)
+        answer = (await ask(active, topic_request("cursed"), 7)).topics[0]
+        assert answer.error_code == UNKNOWN_SERVER_ERROR
+        assert active.machine.errors == 1
+        assert any("ZeroDivisionError: a mistake of ours" in line for line in quorum.events[active.config.node.node_id])
+        await eventually(lambda: any(server.is_active and server.epoch > epoch for server in quorum.running.values()))
+        await create_at(quorum, "fine")
 
 
-def test_a_task_that_raises_is_counted_and_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_that_raises_is_counted_and_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
 
     def spoilt(self: Schedule, state: Any, now_ms: int) -> Any:
@@ -58,20 +55,17 @@ def test_a_task_that_raises_is_counted_and_costs_nothing(tmp_path: Path, monkeyp
         raise ZeroDivisionError("a mistake of ours")
         yield
 
-    async def main() -> None:
-        async with Controllers(tmp_path, 1) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            epoch = active.epoch
-            monkeypatch.setattr(Schedule, "run", spoilt)
-            await eventually(lambda: active.machine.errors == 1)
-            assert await create(active, "fine") == NONE
-            assert (active.epoch, active.is_active, len(ran)) == (epoch, True, 1)
-
-    run(main)
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        epoch = active.epoch
+        monkeypatch.setattr(Schedule, "run", spoilt)
+        await eventually(lambda: active.machine.errors == 1)
+        assert await create(active, "fine") == NONE
+        assert (active.epoch, active.is_active, len(ran)) == (epoch, True, 1)
 
 
-def test_a_replay_that_raises_ends_the_controller_and_nobody_is_told_that_it_was_done(
+async def test_a_replay_that_raises_ends_the_controller_and_nobody_is_told_that_it_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replay = QuorumController.replay_steps
@@ -81,71 +75,62 @@ def test_a_replay_that_raises_ends_the_controller_and_nobody_is_told_that_it_was
             raise ReplayError("it does not fit")
         return replay(self, records, base_offset)
 
-    async def main() -> None:
-        async with Controllers(tmp_path, settings=QUICK) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            monkeypatch.setattr(QuorumController, "replay_steps", spoilt)
-            connection = await client(active)
-            asked = asyncio.ensure_future(connection.request(topic_request("cursed"), version=7))
-            error = await active.failure
-            assert isinstance(error, ReplayError)
-            await asyncio.wait([asked])
-            assert asked.exception() is not None or asked.result().topics[0].error_code != NONE
-            heir = await quorum.active(but=active.config.node.node_id)
-            # It never left the process.
-            assert topics_of(heir) == set()
-            assert all(not server.failure.done() for server in quorum.running.values() if server is not active)
-
-    run(main)
+    async with Controllers(tmp_path, settings=QUICK) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        monkeypatch.setattr(QuorumController, "replay_steps", spoilt)
+        connection = await client(active)
+        asked = asyncio.ensure_future(connection.request(topic_request("cursed"), version=7))
+        error = await active.failure
+        assert isinstance(error, ReplayError)
+        await asyncio.wait([asked])
+        assert asked.exception() is not None or asked.result().topics[0].error_code != NONE
+        heir = await quorum.active(but=active.config.node.node_id)
+        # It never left the process.
+        assert topics_of(heir) == set()
+        assert all(not server.failure.done() for server in quorum.running.values() if server is not active)
 
 
-def test_what_does_not_fit_a_batch_is_refused_and_costs_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            epoch = active.epoch
-            made = messages.CreateTopicsRequest
-            large = made.CreatableTopicConfig(name="leader.replication.throttled.replicas", value="1" * 30_000 + ":1")
-            replicas = (made.CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),)
-            topics = tuple(
-                made.CreatableTopic(name=f"t{n}", num_partitions=-1, replication_factor=-1, assignments=replicas, configs=(large,))
-                for n in range(300)
-            )
-            answer = await ask(active, made(topics=topics, timeout_ms=60_000), 7)
-            assert {topic.error_code for topic in answer.topics} == {POLICY_VIOLATION}
-            assert (active.is_active, active.epoch, active.machine.errors) == (True, epoch, 0)
-            assert await create(active, "small") == NONE
-            assert topics_of(active) == {"small"}
-
-    run(main)
+async def test_what_does_not_fit_a_batch_is_refused_and_costs_nothing(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        epoch = active.epoch
+        made = messages.CreateTopicsRequest
+        large = made.CreatableTopicConfig(name="leader.replication.throttled.replicas", value="1" * 30_000 + ":1")
+        replicas = (made.CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),)
+        topics = tuple(
+            made.CreatableTopic(name=f"t{n}", num_partitions=-1, replication_factor=-1, assignments=replicas, configs=(large,))
+            for n in range(300)
+        )
+        answer = await ask(active, made(topics=topics, timeout_ms=60_000), 7)
+        assert {topic.error_code for topic in answer.topics} == {POLICY_VIOLATION}
+        assert (active.is_active, active.epoch, active.machine.errors) == (True, epoch, 0)
+        assert await create(active, "small") == NONE
+        assert topics_of(active) == {"small"}
 
 
-def test_requests_of_a_closed_connection_that_nobody_began_are_dropped(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            queue = active.machine.queue
-            hold = asyncio.Event()
+async def test_requests_of_a_closed_connection_that_nobody_began_are_dropped(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        queue = active.machine.queue
+        hold = asyncio.Event()
 
-            def busy() -> Any:
-                while not hold.is_set():
-                    yield None
+        def busy() -> Any:
+            while not hold.is_set():
+                yield None
 
-            queue.control(busy)
-            connection = await client(active)
-            asked = [asyncio.ensure_future(connection.request(topic_request(f"t{n}"), version=7)) for n in range(5)]
-            await eventually(lambda: len(queue) >= 5)
-            connection.close("gone")
-            await eventually(lambda: len(queue) < 5)
-            hold.set()
-            await asyncio.gather(*asked, return_exceptions=True)
-            assert await create(active, "later") == NONE
-            assert topics_of(active) == {"later"}
-
-    run(main)
+        queue.control(busy)
+        connection = await client(active)
+        asked = [asyncio.ensure_future(connection.request(topic_request(f"t{n}"), version=7)) for n in range(5)]
+        await eventually(lambda: len(queue) >= 5)
+        connection.close("gone")
+        await eventually(lambda: len(queue) < 5)
+        hold.set()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert await create(active, "later") == NONE
+        assert topics_of(active) == {"later"}
 
 
 IDLE = {"metadata.max.idle.interval.ms": 50}
@@ -164,48 +149,42 @@ class Leaping:
         self._leap_ms = LEAP_MS
 
 
-def test_a_process_that_stood_still_lets_sessions_last_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=IDLE) as quorum:
-            active = await quorum.active()
-            epoch = await add_broker(active, 1)
-            heartbeats = active.machine.controller.state.heartbeats
-            heard_ms = heartbeats.contacted_ms(1, epoch)
-            assert heard_ms is not None
-            Leaping(monkeypatch, active.machine).leap()
-            await eventually(lambda: heartbeats.contacted_ms(1, epoch) != heard_ms)
-            assert (heartbeats.contacted_ms(1, epoch) or 0) - heard_ms >= LEAP_MS - 1000
-
-    run(main)
+async def test_a_process_that_stood_still_lets_sessions_last_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Controllers(tmp_path, 1, settings=IDLE) as quorum:
+        active = await quorum.active()
+        epoch = await add_broker(active, 1)
+        heartbeats = active.machine.controller.state.heartbeats
+        heard_ms = heartbeats.contacted_ms(1, epoch)
+        assert heard_ms is not None
+        Leaping(monkeypatch, active.machine).leap()
+        await eventually(lambda: heartbeats.contacted_ms(1, epoch) != heard_ms)
+        assert (heartbeats.contacted_ms(1, epoch) or 0) - heard_ms >= LEAP_MS - 1000
 
 
-def test_a_line_that_is_late_prolongs_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings=IDLE) as quorum:
-            active = await quorum.active()
-            epoch = await add_broker(active, 1)
-            machine = active.machine
-            heartbeats = machine.controller.state.heartbeats
-            clock = Leaping(monkeypatch, machine)
-            heard_ms = heartbeats.contacted_ms(1, epoch)
-            is_held, is_begun = True, False
+async def test_a_line_that_is_late_prolongs_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Controllers(tmp_path, 1, settings=IDLE) as quorum:
+        active = await quorum.active()
+        epoch = await add_broker(active, 1)
+        machine = active.machine
+        heartbeats = machine.controller.state.heartbeats
+        clock = Leaping(monkeypatch, machine)
+        heard_ms = heartbeats.contacted_ms(1, epoch)
+        is_held, is_begun = True, False
 
-            def long() -> Steps:
-                nonlocal is_begun
-                is_begun = True
-                while is_held:
-                    yield Pace.REST
+        def long() -> Steps:
+            nonlocal is_begun
+            is_begun = True
+            while is_held:
+                yield Pace.REST
 
-            machine.queue.control(long)
-            await eventually(lambda: is_begun and len(machine.queue) > 0)  # a task is due, and waits for its turn
-            done = machine.queue.started
-            clock.leap()
-            is_held = False
-            await eventually(lambda: machine.queue.started > done and not len(machine.queue))
-            await asyncio.sleep(0)
-            assert heartbeats.contacted_ms(1, epoch) == heard_ms
-
-    run(main)
+        machine.queue.control(long)
+        await eventually(lambda: is_begun and len(machine.queue) > 0)  # a task is due, and waits for its turn
+        done = machine.queue.started
+        clock.leap()
+        is_held = False
+        await eventually(lambda: machine.queue.started > done and not len(machine.queue))
+        await asyncio.sleep(0)
+        assert heartbeats.contacted_ms(1, epoch) == heard_ms
 
 
 SMALL = {"metadata.log.max.record.bytes.between.snapshots": 2000}
@@ -217,26 +196,23 @@ def snapshots(folder: Path, id: int) -> list[Path]:
 
 
 @shows("KIP-631/snapshots")
-def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, settings={**SMALL, **QUICK}) as quorum:
-            await add_broker(await quorum.active(), 1)
-            names = {f"t{n}" for n in range(60)}
-            for name in sorted(names):
-                await create_at(quorum, name)
-            await eventually(lambda: all(snapshots(tmp_path, id) for id in quorum.ports))
-            standby = next(id for id in quorum.running if not quorum.running[id].is_active)
-            await quorum.kill(standby)
-            back = await quorum.start(standby)
-            await eventually(lambda: topics_of(back) == names)
-            assert back.machine.loads == 1
-            # It can lead from there.
-            dead = (await quorum.active(but=standby)).config.node.node_id
-            await quorum.kill(dead)
-            heir = await create_at(quorum, "later", but=dead)
-            assert topics_of(heir) == {*names, "later"}
-
-    run(main)
+async def test_every_controller_makes_snapshots_by_size_and_begins_from_them(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, settings={**SMALL, **QUICK}) as quorum:
+        await add_broker(await quorum.active(), 1)
+        names = {f"t{n}" for n in range(60)}
+        for name in sorted(names):
+            await create_at(quorum, name)
+        await eventually(lambda: all(snapshots(tmp_path, id) for id in quorum.ports))
+        standby = next(id for id in quorum.running if not quorum.running[id].is_active)
+        await quorum.kill(standby)
+        back = await quorum.start(standby)
+        await eventually(lambda: topics_of(back) == names)
+        assert back.machine.loads == 1
+        # It can lead from there.
+        dead = (await quorum.active(but=standby)).config.node.node_id
+        await quorum.kill(dead)
+        heir = await create_at(quorum, "later", but=dead)
+        assert topics_of(heir) == {*names, "later"}
 
 
 @shows("KIP-631/snapshots")

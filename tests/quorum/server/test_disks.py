@@ -17,8 +17,9 @@ from metashell.net.transport import ConnectionFailedError
 from metashell.quorum.server import driver, replica_server
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.controller_server import ControllerServer, DiskHangsError
+from tests.coroutines import eventually
 from tests.quorum.server.controllers import QUICK, Controllers, add_broker, client, create, create_at, topic_request, topics_of
-from tests.quorum.server.quorum import LIMIT_S, eventually, run
+from tests.quorum.server.quorum import LIMIT_S
 
 
 class Hanging:
@@ -54,65 +55,55 @@ def failing(monkeypatch: pytest.MonkeyPatch, server: ControllerServer, method: s
     monkeypatch.setattr(MetadataLog, method, failed)
 
 
-def test_a_quorum_goes_on_while_the_disk_of_its_leader_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            hanging = Hanging(monkeypatch, active)
-            try:
-                assert await create(active, "two of three have it") == 17  # no name for a topic
-                assert await create(active, "two-of-three-have-it") == NONE
-                await eventually(lambda: hanging.waiting == 1)
-            finally:
-                hanging.end()
-            await eventually(lambda: hanging.waiting == 0)
-
-    run(main)
+async def test_a_quorum_goes_on_while_the_disk_of_its_leader_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Controllers(tmp_path) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        hanging = Hanging(monkeypatch, active)
+        try:
+            assert await create(active, "two of three have it") == 17  # no name for a topic
+            assert await create(active, "two-of-three-have-it") == NONE
+            await eventually(lambda: hanging.waiting == 1)
+        finally:
+            hanging.end()
+        await eventually(lambda: hanging.waiting == 0)
 
 
-def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_controller_whose_disk_hangs_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica_server, "DRAIN_S", 0.05)
     monkeypatch.setattr(driver, "SHUTDOWN_MARGIN_S", 0.0)
-
-    async def main() -> None:
-        async with Controllers(tmp_path, 1, settings={"metadata.max.idle.interval.ms": 20}) as quorum:
-            active = await quorum.active()
-            hanging = Hanging(monkeypatch, active)
-            try:
-                await eventually(lambda: hanging.waiting == 1)
-                await active.replica.driver.shut_down(10)
-                await quorum.stop(1)
-                error = active.failure.result()
-                assert isinstance(error, DiskHangsError)
-                assert str(error) == f"{active.config.directory}: the disk hangs: it has not finished what was written"
-            finally:
-                hanging.end()
-            await eventually(lambda: hanging.waiting == 0)
-
-    run(main)
+    async with Controllers(tmp_path, 1, settings={"metadata.max.idle.interval.ms": 20}) as quorum:
+        active = await quorum.active()
+        hanging = Hanging(monkeypatch, active)
+        try:
+            await eventually(lambda: hanging.waiting == 1)
+            await active.replica.driver.shut_down(10)
+            await quorum.stop(1)
+            error = active.failure.result()
+            assert isinstance(error, DiskHangsError)
+            assert str(error) == f"{active.config.directory}: the disk hangs: it has not finished what was written"
+        finally:
+            hanging.end()
+        await eventually(lambda: hanging.waiting == 0)
 
 
-def test_of_connections_that_are_closed_nothing_is_kept_while_the_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1) as quorum:
-            active = await quorum.active()
-            await add_broker(active, 1)
-            hanging = Hanging(monkeypatch, active)
-            machine = active.machine
-            try:
-                staying, leaving = await client(active), await client(active)
-                asked = [asyncio.ensure_future(one.request(topic_request("t"), version=7)) for one in (staying, leaving)]
-                await eventually(lambda: machine.waiting == 2)
-                leaving.close("done")
-                await eventually(lambda: len(kept(machine)) == 1)
-                assert isinstance((await asyncio.gather(asked[1], return_exceptions=True))[0], ConnectionFailedError)
-            finally:
-                hanging.end()
-            assert code_of(await asked[0]) == NONE
-            assert machine.waiting == 0 and not kept(machine)
-
-    run(main)
+async def test_of_connections_that_are_closed_nothing_is_kept_while_the_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        hanging = Hanging(monkeypatch, active)
+        machine = active.machine
+        try:
+            staying, leaving = await client(active), await client(active)
+            asked = [asyncio.ensure_future(one.request(topic_request("t"), version=7)) for one in (staying, leaving)]
+            await eventually(lambda: machine.waiting == 2)
+            leaving.close("done")
+            await eventually(lambda: len(kept(machine)) == 1)
+            assert isinstance((await asyncio.gather(asked[1], return_exceptions=True))[0], ConnectionFailedError)
+        finally:
+            hanging.end()
+        assert code_of(await asked[0]) == NONE
+        assert machine.waiting == 0 and not kept(machine)
 
 
 def kept(machine: ControllerMachine) -> list[Any]:
@@ -121,27 +112,24 @@ def kept(machine: ControllerMachine) -> list[Any]:
 
 
 @pytest.mark.parametrize(("method", "number"), [("append", ENOSPC), ("sync", EIO)])
-def test_a_leader_whose_disk_fails_ends_and_says_nothing_that_is_not_so(
+async def test_a_leader_whose_disk_fails_ends_and_says_nothing_that_is_not_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, number: int
 ) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, settings=QUICK) as quorum:
-            await add_broker(await quorum.active(), 1)
-            active = await create_at(quorum, "before")
-            failing(monkeypatch, active, method, number)
-            connection = await client(active)
-            asked = [asyncio.ensure_future(connection.request(topic_request(f"t{n}"), version=7)) for n in range(3)]
-            error = await active.failure
-            assert isinstance(error, OSError) and error.errno == number
-            answers = await asyncio.gather(*asked, return_exceptions=True)
-            heir = await quorum.active(but=active.config.node.node_id)
-            kept = topics_of(heir) - {"before"}
-            said = {name for name, answer in zip(("t0", "t1", "t2"), answers, strict=True) if code_of(answer) == NONE}
-            assert said <= kept
-            assert all(code_of(answer) in (NONE, NOT_CONTROLLER, None) for answer in answers)
-            await create_at(quorum, "after", but=active.config.node.node_id)
-
-    run(main)
+    async with Controllers(tmp_path, settings=QUICK) as quorum:
+        await add_broker(await quorum.active(), 1)
+        active = await create_at(quorum, "before")
+        failing(monkeypatch, active, method, number)
+        connection = await client(active)
+        asked = [asyncio.ensure_future(connection.request(topic_request(f"t{n}"), version=7)) for n in range(3)]
+        error = await active.failure
+        assert isinstance(error, OSError) and error.errno == number
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        heir = await quorum.active(but=active.config.node.node_id)
+        kept = topics_of(heir) - {"before"}
+        said = {name for name, answer in zip(("t0", "t1", "t2"), answers, strict=True) if code_of(answer) == NONE}
+        assert said <= kept
+        assert all(code_of(answer) in (NONE, NOT_CONTROLLER, None) for answer in answers)
+        await create_at(quorum, "after", but=active.config.node.node_id)
 
 
 def code_of(answer: Any) -> int | None:

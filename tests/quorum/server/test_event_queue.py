@@ -9,7 +9,7 @@ import pytest
 
 from metashell.quorum.server import event_queue as module
 from metashell.quorum.server.event_queue import EventQueue, Kind, LoopHold, Pace, Steps
-from tests.quorum.server.quorum import eventually, run
+from tests.coroutines import eventually
 
 
 class Line:
@@ -37,145 +37,116 @@ class Line:
         await asyncio.sleep(0)
 
 
-def test_what_the_log_says_comes_first_then_tasks_then_requests() -> None:
-    async def main() -> None:
-        line = Line()
-        line.queue.request("a", line.note("request"), line.note("dropped"))
-        line.queue.task(line.note("task"))
-        line.queue.control(line.note("commit"))
-        line.queue.control(line.note("leader"))
-        await line.idle()
-        assert line.done == ["commit", "leader", "task", "request"]
-
-    run(main)
+async def test_what_the_log_says_comes_first_then_tasks_then_requests() -> None:
+    line = Line()
+    line.queue.request("a", line.note("request"), line.note("dropped"))
+    line.queue.task(line.note("task"))
+    line.queue.control(line.note("commit"))
+    line.queue.control(line.note("leader"))
+    await line.idle()
+    assert line.done == ["commit", "leader", "task", "request"]
 
 
-def test_connections_take_turns_and_each_keeps_its_order() -> None:
-    async def main() -> None:
-        line = Line()
-        for number in range(3):
-            line.queue.request("greedy", line.note(f"g{number}"), line.note("dropped"))
-        line.queue.request("modest", line.note("m0"), line.note("dropped"))
-        await line.idle()
-        assert line.done == ["g0", "m0", "g1", "g2"]
-
-    run(main)
+async def test_connections_take_turns_and_each_keeps_its_order() -> None:
+    line = Line()
+    for number in range(3):
+        line.queue.request("greedy", line.note(f"g{number}"), line.note("dropped"))
+    line.queue.request("modest", line.note("m0"), line.note("dropped"))
+    await line.idle()
+    assert line.done == ["g0", "m0", "g1", "g2"]
 
 
-def test_between_the_slices_of_one_event_the_loop_goes_on_and_no_other_event_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_between_the_slices_of_one_event_the_loop_goes_on_and_no_other_event_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STEPS_AT_ONCE", 1)
-
-    async def main() -> None:
-        line = Line()
-        loop = asyncio.get_running_loop()
-        line.queue.request("a", line.steps("long", None, Pace.REST, None), line.note("dropped"))
-        line.queue.control(line.note("commit"))
-        line.queue.request("b", line.note("short"), line.note("dropped"))
-        loop.call_soon(line.note("loop"))
-        await line.idle()
-        events = [word for word in line.done if word != "loop"]
-        assert events == ["commit", "long0", "long1", "long2", "long", "short"]
-        assert line.done.index("loop") < line.done.index("long2")
-
-    run(main)
+    line = Line()
+    loop = asyncio.get_running_loop()
+    line.queue.request("a", line.steps("long", None, Pace.REST, None), line.note("dropped"))
+    line.queue.control(line.note("commit"))
+    line.queue.request("b", line.note("short"), line.note("dropped"))
+    loop.call_soon(line.note("loop"))
+    await line.idle()
+    events = [word for word in line.done if word != "loop"]
+    assert events == ["commit", "long0", "long1", "long2", "long", "short"]
+    assert line.done.index("loop") < line.done.index("long2")
 
 
-def test_an_event_that_raises_is_told_and_the_next_one_goes_on() -> None:
-    async def main() -> None:
-        line = Line()
+async def test_an_event_that_raises_is_told_and_the_next_one_goes_on() -> None:
+    line = Line()
 
-        def broken() -> None:
-            raise ZeroDivisionError
+    def broken() -> None:
+        raise ZeroDivisionError
 
-        line.queue.control(broken)
-        line.queue.control(line.note("next"))
-        await line.idle()
-        assert [type(error) for error in line.errors] == [ZeroDivisionError]
-        assert line.done == ["next"]
-
-    run(main)
+    line.queue.control(broken)
+    line.queue.control(line.note("next"))
+    await line.idle()
+    assert [type(error) for error in line.errors] == [ZeroDivisionError]
+    assert line.done == ["next"]
 
 
-def test_a_closed_connections_requests_are_dropped_without_a_word() -> None:
-    async def main() -> None:
-        line = Line()
-        line.queue.request("gone", line.note("gone"), line.note("dropped"))
-        line.queue.request("there", line.note("there"), line.note("dropped"))
-        line.queue.forget("gone")
-        line.queue.forget("never seen")
-        await line.idle()
-        assert line.done == ["there"]
-
-    run(main)
+async def test_a_closed_connections_requests_are_dropped_without_a_word() -> None:
+    line = Line()
+    line.queue.request("gone", line.note("gone"), line.note("dropped"))
+    line.queue.request("there", line.note("there"), line.note("dropped"))
+    line.queue.forget("gone")
+    line.queue.forget("never seen")
+    await line.idle()
+    assert line.done == ["there"]
 
 
-def test_a_closed_queue_sends_what_is_stable_and_drops_the_rest() -> None:
-    async def main() -> None:
-        line = Line()
+async def test_a_closed_queue_sends_what_is_stable_and_drops_the_rest() -> None:
+    line = Line()
 
-        def large() -> Iterator[None]:
-            line.done.append("half")
-            yield
-            line.done.append("whole")
+    def large() -> Iterator[None]:
+        line.done.append("half")
+        yield
+        line.done.append("whole")
 
-        line.queue.answer(large)
-        line.queue.request("a", line.note("decided"), line.note("dropped"))
-        line.queue.task(line.note("task"))
-        line.queue.close()
-        assert line.done == ["half", "whole", "dropped"]
-        line.queue.request("a", line.note("decided"), line.note("dropped later"))
-        line.queue.answer(line.note("said"))  # type: ignore[arg-type]
-        line.queue.control(line.note("commit"))
-        await asyncio.sleep(0)
-        assert line.done[3:] == ["dropped later", "said"]
-
-    run(main)
+    line.queue.answer(large)
+    line.queue.request("a", line.note("decided"), line.note("dropped"))
+    line.queue.task(line.note("task"))
+    line.queue.close()
+    assert line.done == ["half", "whole", "dropped"]
+    line.queue.request("a", line.note("decided"), line.note("dropped later"))
+    line.queue.answer(line.note("said"))  # type: ignore[arg-type]
+    line.queue.control(line.note("commit"))
+    await asyncio.sleep(0)
+    assert line.done[3:] == ["dropped later", "said"]
 
 
-def test_a_closed_queue_drops_also_the_request_that_is_half_decided() -> None:
-    async def main() -> None:
-        line = Line()
-        line.queue.request("a", line.steps("long", *[Pace.REST] * 100_000), line.note("dropped"))
-        line.queue.request("a", line.note("decided"), line.note("dropped too"))
-        await eventually(lambda: "long0" in line.done)
-        line.queue.close()
-        assert "long" not in line.done and line.done[-2:] == ["dropped", "dropped too"]
-
-    run(main)
+async def test_a_closed_queue_drops_also_the_request_that_is_half_decided() -> None:
+    line = Line()
+    line.queue.request("a", line.steps("long", *[Pace.REST] * 100_000), line.note("dropped"))
+    line.queue.request("a", line.note("decided"), line.note("dropped too"))
+    await eventually(lambda: "long0" in line.done)
+    line.queue.close()
+    assert "long" not in line.done and line.done[-2:] == ["dropped", "dropped too"]
 
 
-def test_background_work_is_left_for_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_background_work_is_left_for_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SLICE_S", -1.0)
+    line = Line()
+    left = iter(range(1_000_000))
 
-    async def main() -> None:
-        line = Line()
-        left = iter(range(1_000_000))
+    def background() -> Iterator[None] | None:
+        for number in left:
+            line.done.append(f"background {number}")
+            yield
 
-        def background() -> Iterator[None] | None:
-            for number in left:
-                line.done.append(f"background {number}")
-                yield
-
-        line.queue.background = background
-        line.queue.control(line.note("first"))
-        await eventually(lambda: "background 1" in line.done)
-        line.queue.control(line.note("second"))
-        await eventually(lambda: "second" in line.done)
-        assert next(left, None) is not None
-        line.queue.close()
-
-    run(main)
+    line.queue.background = background
+    line.queue.control(line.note("first"))
+    await eventually(lambda: "background 1" in line.done)
+    line.queue.control(line.note("second"))
+    await eventually(lambda: "second" in line.done)
+    assert next(left, None) is not None
+    line.queue.close()
 
 
-def test_who_measures_hears_of_every_event() -> None:
-    async def main() -> None:
-        line = Line()
-        heard: list[tuple[Kind, bool]] = []
-        line.queue.on_done = lambda kind, waited_s, took_s: heard.append((kind, waited_s >= 0 <= took_s))
-        line.queue.request("a", line.steps("long", None), line.note("dropped"))
-        line.queue.control(line.note("commit"))
-        await eventually(lambda: len(heard) == 2)
-        assert heard == [(Kind.CONTROL, True), (Kind.REQUEST, True)]
-        assert line.queue.started == 2
-
-    run(main)
+async def test_who_measures_hears_of_every_event() -> None:
+    line = Line()
+    heard: list[tuple[Kind, bool]] = []
+    line.queue.on_done = lambda kind, waited_s, took_s: heard.append((kind, waited_s >= 0 <= took_s))
+    line.queue.request("a", line.steps("long", None), line.note("dropped"))
+    line.queue.control(line.note("commit"))
+    await eventually(lambda: len(heard) == 2)
+    assert heard == [(Kind.CONTROL, True), (Kind.REQUEST, True)]
+    assert line.queue.started == 2

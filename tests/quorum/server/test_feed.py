@@ -21,8 +21,9 @@ from metashell.quorum.server import records
 from metashell.quorum.server.event_queue import LoopHold
 from metashell.quorum.server.feed import RECORDS_AT_ONCE, Feed
 from metashell.quorum.server.records import OwnBatches, SnapshotToMake, snapshot_batches
+from tests.coroutines import eventually, run
 from tests.quorum.raft.made import read_snapshot_controls
-from tests.quorum.server.quorum import Values, eventually, run
+from tests.quorum.server.quorum import Values
 
 
 class Core:
@@ -79,7 +80,7 @@ def feeding(core: Core, log: MemoryLog, machine: Any) -> Feed:
     return feed
 
 
-def test_a_range_comes_in_pieces_and_is_consumed_as_a_whole() -> None:
+async def test_a_range_comes_in_pieces_and_is_consumed_as_a_whole() -> None:
     class Counting(Values):
         calls = 0
 
@@ -87,35 +88,29 @@ def test_a_range_comes_in_pieces_and_is_consumed_as_a_whole() -> None:
             self.calls += 1
             return await super().handle_commit(batches)
 
-    async def main() -> None:
-        core, machine = Core(), Counting()
-        feed = feeding(core, filled(50, size=records.PIECE_SIZE // 10), machine)
-        feed.notice(LeaderChanged(8, 1, 1))
-        feed.notice(LeaderChanged(7, 2, 3))
-        feed.notice(Committed(7, 0, 48))
-        await eventually(lambda: core.consumed_to == [48])
-        assert (machine.end, machine.calls > 3, machine.leaders) == (48, True, [(2, 3)])
-        await feed.close()
-        assert machine.is_shut_down and not core.stopped
-
-    run(main)
+    core, machine = Core(), Counting()
+    feed = feeding(core, filled(50, size=records.PIECE_SIZE // 10), machine)
+    feed.notice(LeaderChanged(8, 1, 1))
+    feed.notice(LeaderChanged(7, 2, 3))
+    feed.notice(Committed(7, 0, 48))
+    await eventually(lambda: core.consumed_to == [48])
+    assert (machine.end, machine.calls > 3, machine.leaders) == (48, True, [(2, 3)])
+    await feed.close()
+    assert machine.is_shut_down and not core.stopped
 
 
-def test_a_range_that_the_log_has_dropped_is_given_back() -> None:
-    async def main() -> None:
-        core, log = Core(), filled(10)
-        part = log.create_snapshot(OffsetAndEpoch(8, 1))
-        part.freeze()
-        log.delete_before(OffsetAndEpoch(8, 1))
-        feed = feeding(core, log, Values())
-        feed.notice(Committed(7, 3, 10))
-        await eventually(lambda: core.consumed_to == [3])
-        await feed.close()
-
-    run(main)
+async def test_a_range_that_the_log_has_dropped_is_given_back() -> None:
+    core, log = Core(), filled(10)
+    part = log.create_snapshot(OffsetAndEpoch(8, 1))
+    part.freeze()
+    log.delete_before(OffsetAndEpoch(8, 1))
+    feed = feeding(core, log, Values())
+    feed.notice(Committed(7, 3, 10))
+    await eventually(lambda: core.consumed_to == [3])
+    await feed.close()
 
 
-def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_one_is_loaded() -> None:
+async def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_one_is_loaded() -> None:
     class Slow(Values):
         async def handle_load_snapshot(self, id: OffsetAndEpoch, batches: Iterable[RecordBatch]) -> None:
             first = next(iter(batches))
@@ -124,27 +119,23 @@ def test_a_snapshot_that_goes_away_while_it_is_read_is_given_back_and_the_next_o
             await super().handle_load_snapshot(id, [first, *batches])
 
     reading, go_on = asyncio.Event(), asyncio.Event()
-
-    async def main() -> None:
-        core, log = Core(), filled(20)
-        for end in (5, 9):
-            writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(end, 1)), [SnapshotHeader(0)], 0)
-            writer.append([bytes(records.PIECE_SIZE)] * end)
-            writer.freeze()
-        machine = Slow()
-        feed = feeding(core, log, machine)
-        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(5, 1)))
-        await reading.wait()
-        log.delete_before(OffsetAndEpoch(9, 1))
-        go_on.set()
-        await eventually(lambda: core.consumed_to == [-1])
-        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(9, 1)))
-        await eventually(lambda: core.consumed_to == [-1, 9])
-        assert (machine.end, len(machine.values)) == (9, 9)
-        await feed.close()
-        assert not core.stopped
-
-    run(main)
+    core, log = Core(), filled(20)
+    for end in (5, 9):
+        writer = SnapshotWriter(log.create_snapshot(OffsetAndEpoch(end, 1)), [SnapshotHeader(0)], 0)
+        writer.append([bytes(records.PIECE_SIZE)] * end)
+        writer.freeze()
+    machine = Slow()
+    feed = feeding(core, log, machine)
+    feed.notice(SnapshotToLoad(7, OffsetAndEpoch(5, 1)))
+    await reading.wait()
+    log.delete_before(OffsetAndEpoch(9, 1))
+    go_on.set()
+    await eventually(lambda: core.consumed_to == [-1])
+    feed.notice(SnapshotToLoad(7, OffsetAndEpoch(9, 1)))
+    await eventually(lambda: core.consumed_to == [-1, 9])
+    assert (machine.end, len(machine.values)) == (9, 9)
+    await feed.close()
+    assert not core.stopped
 
 
 def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,20 +165,17 @@ def test_the_batches_of_a_snapshot_are_summed_once_and_know_their_place(monkeypa
     assert sums == [size for _, size in frames]
 
 
-def test_a_snapshot_that_ends_within_a_batch_stops_the_replica() -> None:
-    async def main() -> None:
-        core, log = Core(), filled(3)
-        part = log.create_snapshot(OffsetAndEpoch(2, 1))
-        part.append(batch(0, b"x") + batch(1, b"y")[:-1])
-        part.freeze()
-        feed = feeding(core, log, Values())
-        feed.notice(SnapshotToLoad(7, OffsetAndEpoch(2, 1)))
-        await eventually(lambda: bool(core.stopped))
-        assert "snapshot 2-1" in str(core.stopped[0])
-        assert core.consumed_to == []
-        await feed.close()
-
-    run(main)
+async def test_a_snapshot_that_ends_within_a_batch_stops_the_replica() -> None:
+    core, log = Core(), filled(3)
+    part = log.create_snapshot(OffsetAndEpoch(2, 1))
+    part.append(batch(0, b"x") + batch(1, b"y")[:-1])
+    part.freeze()
+    feed = feeding(core, log, Values())
+    feed.notice(SnapshotToLoad(7, OffsetAndEpoch(2, 1)))
+    await eventually(lambda: bool(core.stopped))
+    assert "snapshot 2-1" in str(core.stopped[0])
+    assert core.consumed_to == []
+    await feed.close()
 
 
 MADE = OffsetAndEpoch(5, 1)
@@ -217,46 +205,40 @@ class Making(Values):
         asyncio.get_running_loop().call_soon(self.turn)
 
 
-def test_a_snapshot_is_written_while_the_replica_goes_on() -> None:
-    async def main() -> None:
-        log = filled(7)
-        core, machine = Core(log), Making()
-        feed = feeding(core, log, machine)
-        feed.notice(Committed(7, 0, 5))
-        await eventually(lambda: core.consumed_to == [5])
-        assert not core.frozen
-        feed.notice(Committed(7, 5, 7))
-        await eventually(lambda: core.consumed_to == [5, 7])
-        assert not core.frozen and machine.written < 10 * RECORDS_AT_ONCE
-        await eventually(lambda: core.frozen == [MADE])
-        assert machine.turns >= 9
-        assert read_snapshot_controls(log, MADE) == (None, None)
-        await feed.close()
-
-    run(main)
+async def test_a_snapshot_is_written_while_the_replica_goes_on() -> None:
+    log = filled(7)
+    core, machine = Core(log), Making()
+    feed = feeding(core, log, machine)
+    feed.notice(Committed(7, 0, 5))
+    await eventually(lambda: core.consumed_to == [5])
+    assert not core.frozen
+    feed.notice(Committed(7, 5, 7))
+    await eventually(lambda: core.consumed_to == [5, 7])
+    assert not core.frozen and machine.written < 10 * RECORDS_AT_ONCE
+    await eventually(lambda: core.frozen == [MADE])
+    assert machine.turns >= 9
+    assert read_snapshot_controls(log, MADE) == (None, None)
+    await feed.close()
 
 
 @pytest.mark.parametrize("overtaken_by", ["download", "snapshot", "start"])
-def test_a_snapshot_that_is_overtaken_while_it_is_written_is_given_up(overtaken_by: str) -> None:
-    async def main() -> None:
-        log = filled(9)
-        core = Core(log)
+async def test_a_snapshot_that_is_overtaken_while_it_is_written_is_given_up(overtaken_by: str) -> None:
+    log = filled(9)
+    core = Core(log)
 
-        def meanwhile() -> None:
-            if overtaken_by == "download":
-                core.downloading = MADE
-            elif overtaken_by == "snapshot":
-                log.add_snapshot(MADE, b"theirs")
-            else:
-                log.add_snapshot(OffsetAndEpoch(8, 1), b"theirs")
-                log.delete_before(OffsetAndEpoch(8, 1))
+    def meanwhile() -> None:
+        if overtaken_by == "download":
+            core.downloading = MADE
+        elif overtaken_by == "snapshot":
+            log.add_snapshot(MADE, b"theirs")
+        else:
+            log.add_snapshot(OffsetAndEpoch(8, 1), b"theirs")
+            log.delete_before(OffsetAndEpoch(8, 1))
 
-        machine = Making(meanwhile)
-        feed = feeding(core, log, machine)
-        feed.notice(Committed(7, 0, 5))
-        await eventually(lambda: feed._maker.given_up == 1)
-        assert core.consumed_to == [5] and not core.frozen and not core.stopped and machine.written < 10 * RECORDS_AT_ONCE
-        assert [log.read_snapshot(id, 0, 99) for id in log.snapshots()] == ([] if overtaken_by == "download" else [b"theirs"])
-        await feed.close()
-
-    run(main)
+    machine = Making(meanwhile)
+    feed = feeding(core, log, machine)
+    feed.notice(Committed(7, 0, 5))
+    await eventually(lambda: feed._maker.given_up == 1)
+    assert core.consumed_to == [5] and not core.frozen and not core.stopped and machine.written < 10 * RECORDS_AT_ONCE
+    assert [log.read_snapshot(id, 0, 99) for id in log.snapshots()] == ([] if overtaken_by == "download" else [b"theirs"])
+    await feed.close()

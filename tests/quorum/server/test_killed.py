@@ -15,7 +15,7 @@ import pytest
 
 from metashell.disk.metadata_log import MetadataLog
 from metashell.quorum.server.records import batches_in
-from tests.quorum.server.quorum import run
+from tests.coroutines import run
 from tests.quorum.server.test_on_disk import Place
 
 pytestmark = pytest.mark.slow

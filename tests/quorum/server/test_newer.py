@@ -25,8 +25,9 @@ from metashell.quorum.server.config import load_config
 from metashell.quorum.server.controller_server import ControllerServer
 from metashell.quorum.server.feed import ImageMachine, loaded_snapshot
 from metashell.quorum.server.records import LOG_NAME, check_log, log_batches, records_of, snapshot_batches
+from tests.coroutines import eventually, run
 from tests.inspect.verify.making import topic_value
-from tests.quorum.server.quorum import CLUSTER_ID, LIMIT_S, Quorum, eventually, run
+from tests.quorum.server.quorum import CLUSTER_ID, LIMIT_S, Quorum
 from tests.running import run_main
 from tests.unknown_rows import BEGINNINGS, CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
 from tools.interop.nodes import controller_settings, free_ports, write_config
@@ -173,32 +174,28 @@ def test_a_snapshot_is_taken_or_refused_as_a_log_is(row: str) -> None:
                 take()
 
 
-def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_path: Path) -> None:
+async def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_path: Path) -> None:
     settings = (ConfigRecord(resource_type=4, resource_name="", name=f"k{number}", value="v" * 30_000) for number in range(20))
     padding = [write_metadata_record(setting, 0) for setting in settings]
-
-    async def main() -> None:
-        async with Quorum(tmp_path, 1) as quorum:
-            leader = await quorum.leader()
-            await leader.running.append([level("metadata.version", 30)])
-            for _ in range(6):
-                await leader.running.append(padding)
-            await leader.running.append([level("share.version", 3)])
-            quorum_of = {"controller.quorum.bootstrap.servers": f"127.0.0.1:{leader.port}"}
-            config = write_config(tmp_path / "2.properties", controller_settings(2, free_ports(1)[0], tmp_path / "log", quorum_of))
-            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
-            assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
-            controller = ControllerServer(load_config(str(config)))
-            await controller.start()
-            await asyncio.wait([controller.failure], timeout=LIMIT_S)
-            error = controller.failure.result()
-            assert isinstance(error, UnknownRecordError) and "share.version 3 is not supported: 0 to 2 are" in str(error)
-            assert controller.registration.sent == 0
-            assert controller.image.features.metadata_version == 30
-            with pytest.raises(UnknownRecordError):
-                await ControllerServer(load_config(str(config))).start()
-
-    run(main)
+    async with Quorum(tmp_path, 1) as quorum:
+        leader = await quorum.leader()
+        await leader.running.append([level("metadata.version", 30)])
+        for _ in range(6):
+            await leader.running.append(padding)
+        await leader.running.append([level("share.version", 3)])
+        quorum_of = {"controller.quorum.bootstrap.servers": f"127.0.0.1:{leader.port}"}
+        config = write_config(tmp_path / "2.properties", controller_settings(2, free_ports(1)[0], tmp_path / "log", quorum_of))
+        words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
+        assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
+        controller = ControllerServer(load_config(str(config)))
+        await controller.start()
+        await asyncio.wait([controller.failure], timeout=LIMIT_S)
+        error = controller.failure.result()
+        assert isinstance(error, UnknownRecordError) and "share.version 3 is not supported: 0 to 2 are" in str(error)
+        assert controller.registration.sent == 0
+        assert controller.image.features.metadata_version == 30
+        with pytest.raises(UnknownRecordError):
+            await ControllerServer(load_config(str(config))).start()
 
 
 def test_the_rows_are_those_that_real_servers_were_started_on() -> None:

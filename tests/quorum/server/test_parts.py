@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from errno import ENOSPC
 from pathlib import Path
@@ -73,24 +72,21 @@ def test_bytes_are_cut_into_whole_batches() -> None:
     assert frames_of(data)[1].position == len(data)
 
 
-def test_the_machine_keeps_the_image_and_asks_for_snapshots_outside_of_transactions() -> None:
-    async def main() -> None:
-        machine = ImageMachine(snapshot_after_size=1)
-        wanted = await machine.handle_commit(batches_in(batch(0, topic(1)), "x"))
-        assert wanted is not None
-        assert wanted.id == OffsetAndEpoch(1, 1)
-        assert wanted.last_contained_log_timestamp == 7
-        values = list(wanted.values)
-        assert await machine.handle_commit(batches_in(batch(1, BeginTransactionRecord(), topic(2), epoch=2), "x")) is None
-        assert {found.name for found in machine.image.topics.by_id.values()} == {"t1"}
-        wanted = await machine.handle_commit(batches_in(batch(3, EndTransactionRecord(), epoch=2), "x"))
-        assert wanted is not None and wanted.id == OffsetAndEpoch(4, 2)
-        other = ImageMachine()
-        snapshot = write_batch(0, [Record(index, 7, None, value) for index, value in enumerate(values)], leader_epoch=1)
-        await other.handle_load_snapshot(OffsetAndEpoch(1, 1), batches_in(snapshot, "x"))
-        assert {found.name for found in other.image.topics.by_id.values()} == {"t1"}
-        await other.handle_commit(batches_in(batch(1, topic(3)), "x"))
-        assert {found.name for found in other.image.topics.by_id.values()} == {"t1", "t3"}
-        assert not other.image.faults and not machine.image.faults
-
-    asyncio.run(main())
+async def test_the_machine_keeps_the_image_and_asks_for_snapshots_outside_of_transactions() -> None:
+    machine = ImageMachine(snapshot_after_size=1)
+    wanted = await machine.handle_commit(batches_in(batch(0, topic(1)), "x"))
+    assert wanted is not None
+    assert wanted.id == OffsetAndEpoch(1, 1)
+    assert wanted.last_contained_log_timestamp == 7
+    values = list(wanted.values)
+    assert await machine.handle_commit(batches_in(batch(1, BeginTransactionRecord(), topic(2), epoch=2), "x")) is None
+    assert {found.name for found in machine.image.topics.by_id.values()} == {"t1"}
+    wanted = await machine.handle_commit(batches_in(batch(3, EndTransactionRecord(), epoch=2), "x"))
+    assert wanted is not None and wanted.id == OffsetAndEpoch(4, 2)
+    other = ImageMachine()
+    snapshot = write_batch(0, [Record(index, 7, None, value) for index, value in enumerate(values)], leader_epoch=1)
+    await other.handle_load_snapshot(OffsetAndEpoch(1, 1), batches_in(snapshot, "x"))
+    assert {found.name for found in other.image.topics.by_id.values()} == {"t1"}
+    await other.handle_commit(batches_in(batch(1, topic(3)), "x"))
+    assert {found.name for found in other.image.topics.by_id.values()} == {"t1", "t3"}
+    assert not other.image.faults and not machine.image.faults

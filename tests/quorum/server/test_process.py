@@ -11,8 +11,8 @@ import pytest
 
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.error_codes import NONE
+from tests.coroutines import eventually
 from tests.quorum.server.controllers import CLUSTER_ID, Controllers, Place, add_broker, create, topics_of
-from tests.quorum.server.quorum import eventually, run
 from tests.running import run_main
 from tools.interop.nodes import controller_settings, free_ports, server_command, write_config
 
@@ -51,22 +51,19 @@ class Process:
 
 
 @pytest.mark.parametrize("state", ["leader", "follower", "prospective"])
-def test_sigterm_ends_a_controller_in_any_state(tmp_path: Path, state: str) -> None:
-    async def main() -> None:
-        quorum = Controllers(tmp_path, 1 if state == "leader" else 3)
-        process = await Process(quorum.configs[1]).start()
-        try:
-            if state == "follower":
-                await quorum.start(2)
-                await quorum.start(3)
-            await process.says(f"{state} epoch=")
-            assert await process.end(signal.SIGTERM) == 0
-            assert process.lines[-1].endswith("stopped")
-        finally:
-            for id in list(quorum.running):
-                await quorum.kill(id)
-
-    run(main)
+async def test_sigterm_ends_a_controller_in_any_state(tmp_path: Path, state: str) -> None:
+    quorum = Controllers(tmp_path, 1 if state == "leader" else 3)
+    process = await Process(quorum.configs[1]).start()
+    try:
+        if state == "follower":
+            await quorum.start(2)
+            await quorum.start(3)
+        await process.says(f"{state} epoch=")
+        assert await process.end(signal.SIGTERM) == 0
+        assert process.lines[-1].endswith("stopped")
+    finally:
+        for id in list(quorum.running):
+            await quorum.kill(id)
 
 
 HANGING = """
@@ -82,54 +79,45 @@ sys.exit(main(sys.argv[1:]))
 """A controller whose disk never answers, and that is not patient."""
 
 
-def test_sigterm_ends_a_controller_whose_disk_hangs(tmp_path: Path) -> None:
-    async def main() -> None:
-        config = Controllers(tmp_path, 1).configs[1]
-        process = await Process(config, sys.executable, "-c", HANGING, str(config), "--allow-plaintext").start()
-        await process.says("leader epoch=")
-        assert await process.end(signal.SIGTERM) == 1
-        assert process.lines[-1].endswith("node-1: the disk hangs: it has not finished what was written")
-
-    run(main)
+async def test_sigterm_ends_a_controller_whose_disk_hangs(tmp_path: Path) -> None:
+    config = Controllers(tmp_path, 1).configs[1]
+    process = await Process(config, sys.executable, "-c", HANGING, str(config), "--allow-plaintext").start()
+    await process.says("leader epoch=")
+    assert await process.end(signal.SIGTERM) == 1
+    assert process.lines[-1].endswith("node-1: the disk hangs: it has not finished what was written")
 
 
-def test_a_leader_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    async def main() -> None:
-        quorum = Controllers(tmp_path, 1)
-        process = await Process(quorum.configs[1]).start()
-        await process.says("the active controller of epoch 1")
-        there = Place({"CONTROLLER": quorum.ports[1]})
-        await add_broker(there, 1)
-        names = {f"acknowledged-{n}" for n in range(20)}
-        for name in sorted(names):
-            assert await create(there, name) == NONE
-        await process.end(signal.SIGKILL)
-        again = await quorum.start(1)
-        await eventually(lambda: topics_of(again) == names)
-        await quorum.kill(1)
-
-    run(main)
+async def test_a_leader_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    quorum = Controllers(tmp_path, 1)
+    process = await Process(quorum.configs[1]).start()
+    await process.says("the active controller of epoch 1")
+    there = Place({"CONTROLLER": quorum.ports[1]})
+    await add_broker(there, 1)
+    names = {f"acknowledged-{n}" for n in range(20)}
+    for name in sorted(names):
+        assert await create(there, name) == NONE
+    await process.end(signal.SIGKILL)
+    again = await quorum.start(1)
+    await eventually(lambda: topics_of(again) == names)
+    await quorum.kill(1)
 
 
-def test_a_controller_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:
-    async def main() -> None:
-        quorum = Controllers(tmp_path)
-        meta = tmp_path / "node-3" / "meta.properties"
-        meta.write_text(meta.read_text().replace(CLUSTER_ID, "AAAAAAAAAAAAAAAAAAAAAg"))
-        for id in (1, 2, 3):
-            await quorum.start(id)
-        try:
-            active = await quorum.active()
-            assert active.config.node.node_id != 3
-            await add_broker(active, 1)
-            assert await create(active, "a") == NONE
-            assert topics_of(quorum.running[3]) == set()
-            assert quorum.running[3].image.features.metadata_version is None
-        finally:
-            for id in list(quorum.running):
-                await quorum.kill(id)
-
-    run(main)
+async def test_a_controller_of_another_cluster_is_not_let_in(tmp_path: Path) -> None:
+    quorum = Controllers(tmp_path)
+    meta = tmp_path / "node-3" / "meta.properties"
+    meta.write_text(meta.read_text().replace(CLUSTER_ID, "AAAAAAAAAAAAAAAAAAAAAg"))
+    for id in (1, 2, 3):
+        await quorum.start(id)
+    try:
+        active = await quorum.active()
+        assert active.config.node.node_id != 3
+        await add_broker(active, 1)
+        assert await create(active, "a") == NONE
+        assert topics_of(quorum.running[3]) == set()
+        assert quorum.running[3].image.features.metadata_version is None
+    finally:
+        for id in list(quorum.running):
+            await quorum.kill(id)
 
 
 OLDER = """
@@ -144,34 +132,31 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_a_controller_of_an_older_release_ends_and_the_quorum_goes_on(tmp_path: Path, dynamic: bool) -> None:
-    async def main() -> None:
-        joins = {"controller.quorum.auto.join.enable": "true", "controller.quorum.fetch.timeout.ms": 1000}
-        quorum = Controllers(tmp_path, 2 if dynamic else 3, dynamic=dynamic)
-        config = quorum.configs.get(3) or write_config(
-            tmp_path / "3.properties", controller_settings(3, free_ports(1)[0], tmp_path / "node-3", quorum.quorum), joins
-        )
-        if dynamic:
-            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
-            assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
-        try:
-            await quorum.start(1)
-            await quorum.start(2)
-            await add_broker(await quorum.active(), 1)
-            assert await create(await quorum.active(), "before") == NONE
-            for _ in range(2):
-                old = await Process(config, sys.executable, "-c", OLDER, str(config)).start()
-                assert await old.ended() == 1
-                assert "metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it" in old.lines[-1]
-            active = await quorum.active()
-            assert await create(active, "after") == NONE
-            assert {"before", "after"} <= set(topics_of(active))
-            assert set(active.image.cluster.controllers) == {1, 2}
-            assert set(active.node.voters.ids) == ({1, 2} if dynamic else {1, 2, 3})
-            # The second time it says so before anything else: it does not stand, vote or listen.
-            assert len(old.lines) == 1
-        finally:
-            for id in list(quorum.running):
-                await quorum.kill(id)
-
-    run(main)
+async def test_a_controller_of_an_older_release_ends_and_the_quorum_goes_on(tmp_path: Path, dynamic: bool) -> None:
+    joins = {"controller.quorum.auto.join.enable": "true", "controller.quorum.fetch.timeout.ms": 1000}
+    quorum = Controllers(tmp_path, 2 if dynamic else 3, dynamic=dynamic)
+    config = quorum.configs.get(3) or write_config(
+        tmp_path / "3.properties", controller_settings(3, free_ports(1)[0], tmp_path / "node-3", quorum.quorum), joins
+    )
+    if dynamic:
+        words = ["format", "-t", CLUSTER_ID, "-c", str(config), "--no-initial-controllers"]
+        assert run_main(kafka_storage, words, cwd=tmp_path).status == 0
+    try:
+        await quorum.start(1)
+        await quorum.start(2)
+        await add_broker(await quorum.active(), 1)
+        assert await create(await quorum.active(), "before") == NONE
+        for _ in range(2):
+            old = await Process(config, sys.executable, "-c", OLDER, str(config)).start()
+            assert await old.ended() == 1
+            assert "metadata.version 33 (4.4-IV2) is not supported: 7 to 30 are; Kafka 4.4 supports it" in old.lines[-1]
+        active = await quorum.active()
+        assert await create(active, "after") == NONE
+        assert {"before", "after"} <= set(topics_of(active))
+        assert set(active.image.cluster.controllers) == {1, 2}
+        assert set(active.node.voters.ids) == ({1, 2} if dynamic else {1, 2, 3})
+        # The second time it says so before anything else: it does not stand, vote or listen.
+        assert len(old.lines) == 1
+    finally:
+        for id in list(quorum.running):
+            await quorum.kill(id)

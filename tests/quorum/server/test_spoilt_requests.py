@@ -19,10 +19,10 @@ from metashell.net.frames import encode_request, frame
 from metashell.quorum.controller.authorizer import APIS
 from metashell.quorum.controller.controller import ROUTES
 from metashell.quorum.server.controller_server import ControllerServer
+from tests.coroutines import eventually
 from tests.fuzz.frames import request_frame, sound_requests
 from tests.quorum.controller.random_requests import RandomRequests
 from tests.quorum.server.controllers import CLUSTER_ID, Controllers, add_broker, ask, topic_request
-from tests.quorum.server.quorum import LIMIT_S, eventually, run
 
 pytestmark = pytest.mark.slow
 
@@ -100,27 +100,24 @@ async def send_all(port: int, frames: Iterator[bytes]) -> None:
     peer.hang_up()
 
 
-def test_spoilt_requests_of_every_api_break_nothing(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Controllers(tmp_path, 1) as quorum:
-            server = await quorum.active()
-            listener = server.replica.inbound.listeners["CONTROLLER"]
-            for id in (1, 2, 3):
-                await add_broker(server, id)
-            await ask(server, topic_request("t", (1, 2, 3)))
-            chance = random.Random(SEED)
-            frames = [each for sound in sound_frames(server, chance) for each in spoilt(sound, chance)]
-            before = listener.counters.requests
-            left = iter(frames)
-            await asyncio.gather(*(send_all(server.ports["CONTROLLER"], left) for _ in range(WORKERS)))
-            assert server.machine.errors == 0, quorum.events[1]
-            assert not server.failure.done()
-            # Worth something only where much of it gets past the framing, and much does not.
-            decoded = listener.counters.requests - before
-            assert len(frames) / 4 < decoded < len(frames), (decoded, len(frames))
-            await eventually(lambda: server.is_active)
-            await add_broker(server, 9)
-            assert (await ask(server, topic_request("afterwards", (9,)))).topics[0].error_code == 0
-            await eventually(lambda: listener.held_size == 0)
-
-    run(main, 3600.0 if IS_SOAK else LIMIT_S * 3)
+async def test_spoilt_requests_of_every_api_break_nothing(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        server = await quorum.active()
+        listener = server.replica.inbound.listeners["CONTROLLER"]
+        for id in (1, 2, 3):
+            await add_broker(server, id)
+        await ask(server, topic_request("t", (1, 2, 3)))
+        chance = random.Random(SEED)
+        frames = [each for sound in sound_frames(server, chance) for each in spoilt(sound, chance)]
+        before = listener.counters.requests
+        left = iter(frames)
+        await asyncio.gather(*(send_all(server.ports["CONTROLLER"], left) for _ in range(WORKERS)))
+        assert server.machine.errors == 0, quorum.events[1]
+        assert not server.failure.done()
+        # Worth something only where much of it gets past the framing, and much does not.
+        decoded = listener.counters.requests - before
+        assert len(frames) / 4 < decoded < len(frames), (decoded, len(frames))
+        await eventually(lambda: server.is_active)
+        await add_broker(server, 9)
+        assert (await ask(server, topic_request("afterwards", (9,)))).topics[0].error_code == 0
+        await eventually(lambda: listener.held_size == 0)

@@ -11,6 +11,7 @@ import pyarrow.fs
 import pytest
 
 from metashell.common.errors import MetashellError, UsageError
+from metashell.common.values import time_text
 from metashell.tables.dictionary import STATE_TABLES
 from metashell.tables.sql.query import QueryError, Session, query
 from tests.golden_cases import SUBSET_ROOT
@@ -92,6 +93,18 @@ def test_files_of_other_clusters_and_days_are_not_opened(tmp_path: Path) -> None
     with pytest.raises(MetashellError, match=r"table=topic.*parquet") as error:
         answers("select count(*) from topic where cluster_id = 'b'", lake)
     assert "\n" not in str(error.value)
+
+
+def test_the_first_and_the_last_millisecond_of_a_day_are_found(tmp_path: Path) -> None:
+    begin = START - START % DAY
+    moments = [begin + day * DAY + more for day in range(3) for more in (0, 1, DAY - 1)]
+    (node(tmp_path / "in") / SEGMENT).write_bytes(b"".join(topics(at, 1, time=time, step=0) for at, time in enumerate(moments)))
+    run(tmp_path / "lake", tmp_path / "in", tables=("topic",))
+    session = Session([str(tmp_path / "lake")])
+    for at, moment in enumerate(moments):
+        text = time_text(moment)
+        for sign, want in (("<", at), ("=", 1), (">", len(moments) - at - 1), ("<=", at + 1), (">=", len(moments) - at)):
+            assert list(session.ask(f"select count(*) from topic where timestamp {sign} '{text}'").rows) == [[want]], (text, sign)
 
 
 @pytest.mark.slow

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from metashell.common.errors import LogCorruptError, UsageError
-from metashell.disk.names import PARTITION_METADATA
+from metashell.common.errors import UsageError
+from metashell.disk.inputs import InputFile
+from metashell.disk.names import METADATA, PARTITION_METADATA
 from metashell.disk.state_files import format_topic_id
+from metashell.tables.lake.input_conflicts import BatchJudge
 from metashell.tables.lake.layout import TARGET_SIZE, merges, read_state
-from metashell.tables.lake.ledger import LakeFile, LakeState, LogKey, Source
+from metashell.tables.lake.ledger import Anchor, LakeFile, LakeState, LogKey, LogState, Source
 from metashell.tables.stores import open_store
 from tests.tables.lake.lakes import DAY, SEGMENT, START, commits, expected, names, node, rows, run, segment, topics
 from tests.tables.lake.test_lake import checkpoint
@@ -28,18 +31,6 @@ def offsets_log(folder: Path) -> Path:
 
 def committed(out: Path) -> list[int]:
     return sorted(row["offset"] for row in rows(out, "offset_commit"))
-
-
-def test_a_copy_that_lacks_a_segment_does_not_stand_for_it(tmp_path: Path) -> None:
-    part, whole = offsets_log(tmp_path / "part"), offsets_log(tmp_path / "whole")
-    for base in (0, 10, 20):
-        (whole / segment(base)).write_bytes(commits(base, 10))
-    for base in (0, 20):
-        shutil.copy(whole / segment(base), part)
-    run(tmp_path / "lake", tmp_path / "part")
-    assert run(tmp_path / "lake", tmp_path / "whole").rows["offset_commit"] == 10
-    assert committed(tmp_path / "lake") == list(range(30))
-    assert run(tmp_path / "lake", tmp_path / "part", tmp_path / "whole").rows == {}
 
 
 def test_a_file_that_grows_is_one_source_in_the_ledger(tmp_path: Path) -> None:
@@ -62,7 +53,7 @@ def test_no_more_files_are_put_together_at_once_than_a_process_may_open(tmp_path
         state.files[file.name] = file
     groups = [len(task.files) for task in merges(state, TARGET_SIZE, 2)]
     assert sum(groups) == 1100
-    assert max(groups) <= 256  # the limit of many systems is 1024, and the process has other files
+    assert max(groups) == 256  # the limit of many systems is 1024, and the process has other files
 
 
 def test_replacing_keeps_what_only_a_checkpoint_gave(tmp_path: Path) -> None:
@@ -103,19 +94,6 @@ def test_a_topic_that_was_created_anew_is_another_log(tmp_path: Path) -> None:
     assert run(out, tmp_path / "node").rows == {}
 
 
-def test_a_log_that_another_disk_rolled_elsewhere_adds_only_what_is_new(tmp_path: Path) -> None:
-    out = tmp_path / "lake"
-    for name, bases, end in (("old", (0, 2, 6), 10), ("new", (0, 4, 8, 12), 16)):
-        log = node(tmp_path / name)
-        for base, until in zip(bases, (*bases[1:], end), strict=True):
-            (log / segment(base)).write_bytes(topics(base, until - base))
-    run(out, tmp_path / "old")
-    # The first segment begins as the known one does, and goes on behind its end; the last ones are new.
-    assert run(out, tmp_path / "new").rows["topic"] == 6
-    assert names(out) == expected(0, 16)
-    assert run(out, tmp_path / "old", tmp_path / "new").rows == {}
-
-
 def test_a_segment_that_was_compressed_before_stands_before_the_next_one(tmp_path: Path) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / segment(0)).write_bytes(topics(0, 4))
@@ -128,18 +106,6 @@ def test_a_segment_that_was_compressed_before_stands_before_the_next_one(tmp_pat
     (log / segment(8)).write_bytes(topics(8, 4))
     assert run(out, tmp_path / "node").rows["topic"] == 4
     assert names(out) == expected(0, 12)
-
-
-def test_a_folder_of_new_segments_alone_follows_what_the_lake_has(tmp_path: Path) -> None:
-    out = tmp_path / "lake"
-    (node(tmp_path / "monday") / segment(0)).write_bytes(topics(0, 10))
-    (node(tmp_path / "tuesday") / segment(10)).write_bytes(topics(10, 4))
-    (node(tmp_path / "thursday") / segment(16)).write_bytes(topics(16, 2))
-    for day in ("monday", "tuesday"):
-        run(out, tmp_path / day)
-    assert names(out) == expected(0, 14)
-    with pytest.raises(LogCorruptError, match="offsets 14 to 15 are missing"):
-        run(out, tmp_path / "thursday")
 
 
 def write_log(log: Path, batches: dict[int, str], *bases: int) -> None:
@@ -171,3 +137,54 @@ def test_a_log_that_was_cut_and_has_other_segments_now_is_refused(tmp_path: Path
     write_log(log, dict(zip(range(0, 12, 2), "aaaabb", strict=True)), 0, 2, 10)
     with pytest.raises(UsageError, match=f"{segment(2)}: offset 8: not what the lake has there"):
         run(out, tmp_path / "node")
+
+
+def test_files_of_two_logs_at_one_path_are_not_put_together(tmp_path: Path) -> None:
+    """A disk that got the id of another node: its log has the path of the one before, and `--replace` goes by paths."""
+    out = tmp_path / "lake"
+    for node_id in (1, 2):
+        shutil.rmtree(tmp_path / "node", ignore_errors=True)
+        for count in (4, 8):
+            (node(tmp_path / "node", node_id) / SEGMENT).write_bytes(topics(0, count, name=f"n{node_id}-"))
+            run(out, tmp_path / "node", tables=("topic",))
+    run(out, tmp_path / "node", target_size=1 << 20)
+    state = read_state(open_store(str(out)))
+    logs = [{state.sources[number].log.node for number in file.sources} for file in state.files.values()]
+    assert sorted(map(sorted, logs)) == [["1"], ["2"]]
+    (node(tmp_path / "node", 2) / SEGMENT).write_bytes(topics(0, 4, name="n2-") + topics(4, 2, epoch=2, name="new"))
+    run(out, tmp_path / "node", replaces=True)
+    assert sorted(names(out)) == sorted([*expected(0, 8, "n1-"), *expected(0, 4, "n2-"), *expected(4, 2, "new")])
+
+
+def anchored(*numbers: int) -> LogState:
+    return LogState(anchors={10 * number + 9: Anchor(10 * number, 10 * number + 9, 1, 7 * number) for number in numbers})
+
+
+def test_of_many_batches_that_tell_a_log_from_another_the_old_ones_thin_out_and_none_goes_for_good() -> None:
+    known = LogState()
+    for number in range(2000):
+        known.add(anchored(number))
+        kept = [last // 10 for last in sorted(known.anchors)]
+        assert len(kept) <= 256
+        assert kept[0] == 0 and kept[-min(128, number + 1) :] == list(range(max(number - 127, 0), number + 1))
+        assert len(kept) >= min(number + 1, 192)
+    # Old ones lie further apart the older they are, and reach back to the first.
+    gaps = [after - before for before, after in pairwise(kept)]
+    assert gaps == sorted(gaps, reverse=True) and gaps[0] > 500 > gaps[3]
+    for number in kept[:4]:
+        (anchor,) = anchored(number).anchors.values()
+        judges = [BatchJudge(InputFile("x", METADATA, "c"), known) for _ in range(2)]
+        judges[0].see(anchor)
+        judges[1].see(anchor._replace(crc=1))
+        assert (judges[0].fault, judges[0].is_proved, judges[0].good_to) == (None, True, anchor.last + 1)
+        assert judges[1].fault is not None and not judges[1].is_proved
+
+
+@pytest.mark.parametrize("ending", [".deleted", ".cleaned", ".swap"])
+def test_files_that_kafka_is_removing_or_making_are_not_read(tmp_path: Path, ending: str) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    (log / SEGMENT).write_bytes(topics(0, 4))
+    (log / f"{segment(4)}{ending}").write_bytes(topics(4, 4))
+    (log / f"00000000000000000002-0000000001.checkpoint{ending}").write_bytes(b"half")
+    assert run(out, tmp_path / "node").rows["topic"] == 4
+    assert names(out) == expected(0, 4)

@@ -8,13 +8,16 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from metashell.metadata.checks import Health
-from metashell.tables.reports import REPORTS
+from metashell.metadata.image import EMPTY_IMAGE
+from metashell.metadata.image.provenance import Provenance
+from metashell.tables.reports import REPORTS, page
 from metashell.tables.reports.local import declared_schema, run_local
 from metashell.tables.reports.page import EVENTS_MAX, Judged, judge_clusters, render_index
 from metashell.tables.reports.timeline_chart import BROKERS_MAX, timeline_charts
-from metashell.tables.state.clusters import read_state
+from metashell.tables.state.clusters import Cluster, read_state
 from tests.golden_cases import SUBSET_ROOT
 from tests.tables.reports.test_page import HOSTILE, LOADING, Seen
 
@@ -58,6 +61,24 @@ def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:
     assert "The state could not be judged: x/y: no metadata log" in render_index(
         answers(), [], Judged([], "x/y: no metadata log"), sources="x"
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"certain_to": None}, "offset 9, 1970-01-01T00:00:05Z; how much of it was committed is not known here"),
+        ({"certain_to": 9}, "offset 9, 1970-01-01T00:00:05Z; what follows offset 8 may not have been committed"),
+        ({"certain_to": 0, "timestamp_ms": 0}, "offset 9, 1970-01-01T00:00:00Z; what follows offset -1 may not have been committed"),
+        ({"certain_to": 10}, "offset 9, 1970-01-01T00:00:05Z"),
+        ({"certain_to": 10, "timestamp_ms": -1}, "offset 9"),
+    ],
+)
+def test_how_much_of_the_state_was_committed_is_said(monkeypatch: pytest.MonkeyPatch, known: dict[str, Any], words: str) -> None:
+    provenance = Provenance(**{"offset": 9, "timestamp_ms": 5999, "end_offset": 10, **known})
+    monkeypatch.setattr(page, "read_state", lambda *_, **__: [Cluster("c", "p", EMPTY_IMAGE._replace(provenance=provenance))])
+    (cluster,) = judge_clusters(["p"]).clusters
+    assert cluster.as_of == f"at the end of its log, {words}"
+    assert f"<p>Cluster c, {cluster.as_of}.</p>" in render_index(answers(), [], Judged([cluster]), sources="x")
 
 
 def test_the_reports_and_health_agree_on_what_is_open() -> None:

@@ -117,6 +117,20 @@ def test_nothing_is_printed_beside_the_rows(database: Database) -> None:
     assert rows(database, "select current_setting('enable_progress_bar') as bar") == [{"bar": False}]
 
 
+@pytest.mark.parametrize("zone", quick(["America/St_Johns", "Asia/Kathmandu"]))
+def test_times_are_those_of_utc_wherever_the_machine_is(zone: str) -> None:
+    script = """
+import sys, pyarrow as pa
+from metashell.tables.sql.database import Database
+time = pa.table({"t": pa.array([86_399_999], pa.timestamp("ms", "UTC"))})
+text = "select t::varchar, t::date::varchar, hour(t), date_trunc('day', t)::varchar, t < '1970-01-02' from time"
+schema, batches = Database({"time": time}).ask(text)
+print(*batches.__next__().to_pylist()[0].values(), sep="|")
+"""
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "TZ": zone}, capture_output=True, text=True, check=False)
+    assert done.stdout == "1970-01-01 23:59:59.999+00|1970-01-01|23|1970-01-01 00:00:00+00|True\n", done.stderr
+
+
 def test_one_statement_is_answered_at_a_time(database: Database) -> None:
     for statement in ("select 1; select 2", ""):
         with pytest.raises(RefusedError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from metashell.common.errors import PathError, UsageError
 from metashell.tables.stores import file_systems, open_store
@@ -162,3 +163,19 @@ def test_what_only_some_requests_may_not_is_denied(s3: str, s3_server: str, monk
         with pytest.raises(PathError) as raised, file_systems.errors_of(f"{s3}/x"):
             system.get_file_info(path)
     assert str(raised.value) == f"{s3}/x: access denied (HeadObject: ACCESS_DENIED)"
+
+
+def test_whether_a_bucket_is_there_is_said_as_far_as_the_store_says_it(s3: str) -> None:
+    class Store:
+        type_name = "s3"
+
+        def get_file_info(self, path: str) -> object:
+            assert path == "bucket"
+            raise OSError("AWS Error ACCESS_DENIED during HeadBucket operation: No response body.")
+
+    system, path = file_systems.file_system(f"{s3}/x/y")
+    assert file_systems.has_bucket(system, path)
+    assert not file_systems.has_bucket(system, "no-such-bucket/x/y")
+    assert file_systems.has_bucket(Store(), "bucket/x")  # who may not ask for it may still read in it
+    assert file_systems.has_bucket(LocalFileSystem(), "nowhere/x")
+    assert str(file_systems.nothing_at(f"{s3}/x", system, path)) == f"{s3}/x: No such file or directory"

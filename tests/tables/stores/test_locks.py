@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from metashell.common.errors import MetashellError, UsageError
-from metashell.tables.stores import locks
-from metashell.tables.stores.locks import LIVES_MS, LOCK_FOLDER, StoreLock, describe_owner, store_lock
-from metashell.tables.stores.store import StoreFile
+from metashell.tables.stores import locks, open_store
+from metashell.tables.stores.locks import LIVES_MS, LOCK_FOLDER, LockOwner, StoreLock, describe_owner, find_lock_owner, store_lock
+from metashell.tables.stores.store import LOCK, StoreFile
 
 
 class Files:
@@ -207,3 +209,78 @@ def test_a_clock_that_goes_back_takes_no_lock_away() -> None:
     files.now_ms -= 10 * LIVES_MS
     with pytest.raises(UsageError, match="is in use"), store_lock(files, "x"):
         pass
+
+
+# ---- how long a lock lives: these are seconds, whatever the constants are
+
+
+@pytest.mark.parametrize("silent_s", [0, 1, 60, 119])
+def test_one_that_was_silent_for_less_than_two_minutes_keeps_others_out(silent_s: int) -> None:
+    files = Files()
+    name = other(files)
+    files.now_ms += silent_s * 1000
+    with pytest.raises(UsageError, match="is in use"), store_lock(files, "x"):
+        pass
+    assert list(files.data) == [name]
+
+
+def test_who_may_have_lost_it_knows_it_long_before_another_may_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s = [1000.0]
+    monkeypatch.setattr(locks, "now_s", lambda: clock_s[0])
+    lock = StoreLock(Files(), "x")
+    lock.take()
+    for passed_s, is_lost in ((0, False), (50, False), (61, True)):
+        clock_s[0] = 1000.0 + passed_s
+        assert lock._is_lost() is is_lost, passed_s
+    # It is renewed several times before.
+    assert 5 <= locks.RENEWED_EVERY_S <= 15
+    lock.release()
+
+
+class Remote(Files):
+    """The same as a store elsewhere, with times by the clock of this machine."""
+
+    is_local = False
+    place = shown = "s3://bucket/out"
+
+
+def test_the_owner_is_told_and_how_long_it_was_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Remote()
+    assert find_lock_owner(files) is None  # type: ignore[arg-type]
+    other(files, since="2025-01-31 12:00:00Z")
+    for passed_ms, silent_ms in ((-5000, 0), (0, 0), (90_000, 90_000), (120_000, 120_000), (121_000, None)):
+        monkeypatch.setattr(locks.time, "time_ns", lambda passed_ms=passed_ms: (files.now_ms + passed_ms) * 1_000_000 + 7)
+        found = find_lock_owner(files)  # type: ignore[arg-type]
+        wanted = "metashell export (process 4711 on far) since 2025-01-31 12:00:00Z"
+        assert found == (None if silent_ms is None else LockOwner(wanted, silent_ms)), passed_ms
+    monkeypatch.setattr(locks.time, "time_ns", lambda: files.now_ms * 1_000_000)
+    # The newest counts; of a process here that has ended, none.
+    files.now_ms -= 1000
+    files.put(f"{LOCK_FOLDER}/older.json", json.dumps(describe_owner("older")).encode())
+    files.now_ms += 1000
+    found = find_lock_owner(files)  # type: ignore[arg-type]
+    assert found is not None and "metashell export" in found.by
+    with subprocess.Popen(["true"]) as ended:
+        dead_pid = ended.pid
+    other(files, machine=describe_owner("x")["machine"], pid=dead_pid)
+    files.remove(f"{LOCK_FOLDER}/older.json")
+    assert find_lock_owner(files) is None  # type: ignore[arg-type]
+
+
+def test_of_a_folder_here_the_system_tells_whether_its_owner_lives(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    assert find_lock_owner(store) is None
+    with store.lock("x"):
+        assert find_lock_owner(store) == LockOwner("this process")
+    (tmp_path / LOCK).write_bytes(locks.owner_json("one that has ended"))
+    assert find_lock_owner(store) is None
+    held = (
+        "import sys, time; from metashell.tables.stores import open_store\n"
+        "with open_store(sys.argv[1]).lock('far'): print(flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", held, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = find_lock_owner(store)
+        assert found is not None and found.by.startswith(f"far (process {process.pid} on ") and found.silent_ms is None
+        process.kill()

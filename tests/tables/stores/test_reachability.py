@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from metashell import demo
-from metashell.cli.main import main as metashell
 from metashell.common.errors import PathError
 from metashell.tables.stores import file_systems
 from metashell.tables.stores.file_systems import address_of, require_answer
-from spark_reports.main import main as spark
-
-LOGS = str(Path(demo.__file__).parent / "data")
 
 
 @pytest.fixture(autouse=True)
@@ -190,30 +183,3 @@ def test_the_address_is_the_one_that_the_stores_client_will_ask(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert str(address_of(uri)) == address
-
-
-RUNS = (
-    ("export", "export STORE --out OUT"),
-    ("export", "export LOGS --out STORE"),
-    ("export", "export LOGS --append --out STORE"),
-    ("report", "report all STORE --out OUT"),
-    ("report", "report all LOGS --out STORE"),
-    ("sql", "sql 'select 1' STORE"),
-    ("lake status", "lake status STORE"),
-    ("lake check", "lake check STORE"),
-    ("spark-reports", "metadata_growth STORE --out OUT"),
-    ("spark-reports", "export LOGS --out STORE"),
-)
-
-
-@pytest.mark.parametrize(("tool", "line"), RUNS, ids=[line for _, line in RUNS])
-def test_every_tool_says_the_same(
-    tool: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = refusing()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{place}")
-    words = [word.replace("STORE", "s3://bucket/x").replace("LOGS", LOGS) for word in shlex.split(line)]
-    words = [word.replace("OUT", str(tmp_path / "out")) for word in words]
-    status = (spark if tool == "spark-reports" else metashell)(words)
-    name = tool if tool == "spark-reports" else f"metashell {tool}"
-    assert (status, *capsys.readouterr()) == (1, "", f"{name}: s3://bucket/x: http://{place} cannot be reached: Connection refused\n")

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.controllers.storage import main as storage
 from metashell.codec.codes import DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.common.values import uuid_text
@@ -20,14 +19,12 @@ from metashell.net.addresses import Address, ConnectError
 from metashell.net.client import Client
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.wire import decode_response, encode_request
-from tests.running import run_main
 from tools.interop.admin.clients import CALLS
-from tools.interop.admin.host import CLASSES, AdminHost
 from tools.interop.admin.names import Names
 from tools.interop.admin.transcript import Step, marked
-from tools.interop.nodes import Cluster, Node, free_ports
+from tools.interop.host import CLASSES, Host
+from tools.interop.nodes import CLUSTER_ID, Cluster, Node, free_ports
 
-CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 _ACTIONS: Final = ("start", "stop", "moved", "joined", "observes", "registered")
 
 StartController = Callable[[Path], Node]
@@ -54,7 +51,7 @@ class AdminPlace:
     """A running cluster, and what its texts are called."""
 
     place: Cluster
-    host: AdminHost
+    host: Host
     layout: Layout
     start_controller: StartController
     ports: dict[str, int]
@@ -156,7 +153,7 @@ def admin_place(
     """A cluster that serves; everything that was started is stopped at the end."""
     place = Cluster(lambda *words: list(words), folder)
     try:
-        host = AdminHost(host_command, folder)
+        host = Host(host_command, folder)
         place.nodes.append(host.node)
         ports = dict(zip(layout.ports, free_ports(len(layout.ports)), strict=True))
         made = AdminPlace(place, host, layout, lambda config: start_controller(place, config), ports)
@@ -184,9 +181,3 @@ def name_texts(made: AdminPlace) -> None:
         assert directory_id is not None, "formatted"
         kind, id = path.parent.name[0], path.parent.name[1:]
         made.names.add(uuid_text(directory_id), f"dir-{id}" if kind == "d" else f"dir-{id}-second")
-
-
-def format_node(config: Path, *words: str) -> None:
-    """Format a node's directories."""
-    outcome = run_main(storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
-    assert outcome.status == 0, outcome

@@ -11,10 +11,17 @@ import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
 import org.apache.kafka.server.metrics.ClientMetricsConfigs;
 import org.apache.kafka.storage.internals.log.LogConfig;
 
-/** Prints the settings that are known for one kind of resource, a line for each; lists have one item between two bars. */
+/** Prints the settings that are known for kinds of resource, a form feed and the kind before those of each; lists have one item between two bars. */
 public class ConfigDefinitions {
-    public static void main(String[] args) throws Exception {
-        Map<String, ConfigDef.ConfigKey> keys = switch (args[0]) {
+    public static void main(String[] kinds) throws Exception {
+        for (String kind : kinds) {
+            System.out.println("\f" + kind);
+            print(kind);
+        }
+    }
+
+    private static void print(String kind) throws Exception {
+        Map<String, ConfigDef.ConfigKey> keys = switch (kind) {
             case "topic" -> LogConfig.configKeys();
             case "broker" -> kafka.server.KafkaConfig.configDef().configKeys();
             case "group" -> GroupConfig.CONFIG_DEF.configKeys();
@@ -22,7 +29,7 @@ public class ConfigDefinitions {
         };
         for (ConfigDef.ConfigKey key : keys.values()) {
             String fallback = key.hasDefault() ? text(ConfigDef.convertToString(key.defaultValue, key.type)) : "(required)";
-            System.out.println(String.join("\t", key.name, key.type.name(), fallback, validator(key.validator), flags(args[0], key), synonyms(args[0], key),
+            System.out.println(String.join("\t", key.name, key.type.name(), fallback, validator(key.validator), flags(kind, key), synonyms(kind, key),
                 String.valueOf(key.documentation).replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")));
         }
     }
