@@ -179,6 +179,7 @@ def test_payloads_are_written_of_types_that_filters_name(filters: list[Any], typ
         (on("In", "timestamp", (AT, AT.replace(tzinfo=None))), False),
         (on("IsNotNull", "replicas"), True),
         (on("EqualTo", "replicas", [1]), False),
+        (on("EqualTo", "share", 0.5), False),
         (ds.GreaterThan(("place", "offset"), 5), False),
         (ds.Not(ds.GreaterThan(("place", "offset"), 5)), False),
         (ds.Not(ds.Not(on("EqualTo", "offset", 5))), True),
@@ -187,7 +188,7 @@ def test_payloads_are_written_of_types_that_filters_name(filters: list[Any], typ
     ids=str,
 )
 def test_a_filter_that_cannot_be_judged_is_left_to_spark(condition: Any, is_taken: bool) -> None:
-    schema = pa.schema([*RECORDS, pa.field("replicas", pa.list_(pa.int32()))])
+    schema = pa.schema([*RECORDS, pa.field("replicas", pa.list_(pa.int32())), pa.field("share", pa.float64())])
     found = judged([condition], schema).tests
     assert len(found) == is_taken
     assert not any(test.is_negated for test in found)
@@ -206,6 +207,13 @@ def test_files_that_can_hold_no_wanted_row_are_not_read() -> None:
     assert files("cluster_id is null") == set()
     assert files("offset >= 0") >= logs
     assert {bool(".checkpoint" in file) for file in files("checkpoint <> ''", checkpoints="every")} == {True}
+
+
+def test_a_file_whose_log_nobody_knows_is_read_to_know_it(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(any_log(random.Random(5), batch_count=6))
+    whole = rows_of(path=tmp_path / NAME, table="records", onError="skip")
+    assert whole and rows_of(path=tmp_path / NAME, table="records", onError="skip", where="log = 'metadata'") == whole
+    assert rows_of(path=tmp_path / NAME, table="records", onError="skip", where="log = 'offsets'") == []
 
 
 def test_conditions_are_read_as_they_are_written() -> None:

@@ -304,3 +304,14 @@ def test_a_connection_that_ended_between_two_questions_is_made_anew() -> None:
         one.hang_up()
         unregister_broker(admin, 3)
         assert one.asked.count("UnregisterBroker") == 1
+
+
+def test_what_one_request_has_learnt_the_next_one_knows() -> None:
+    def answer(request: Any) -> Any:
+        return cluster_of(1, one) if isinstance(request, DescribeClusterRequest) else UnregisterBrokerResponse()
+
+    with peer(answer) as one, admin_of(one) as admin:
+        unregister_broker(admin, 3)
+        unregister_broker(admin, 4)
+        assert one.asked == ["DescribeCluster", "UnregisterBroker", "UnregisterBroker"]
+        assert (admin.cluster_id, len(one.asked)) == ("here", 3)

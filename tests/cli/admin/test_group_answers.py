@@ -104,7 +104,7 @@ def test_coordinators_are_asked_for_again_until_they_are_known(clock: Clock) -> 
 def test_a_coordinator_is_not_waited_for_longer_than_the_deadline(clock: Clock) -> None:
     recorder = Recorder(*[found_at(("a", -1, COORDINATOR_NOT_AVAILABLE))] * 100, ranges=NEW)
     assert isinstance(groups.find_coordinators(admin(recorder), ["a"])["a"], AdminError)
-    # As many as fit into 4.321 s.
+    # As many as fit into 4.301 s.
     assert len(clock.pauses) == 43 and len(recorder.asked) == 44
     recorder = Recorder(*[found_at(("a", 1, 0)), listed(code=NOT_COORDINATOR)] * 100, ranges=NEW)
     with pytest.raises(AdminError, match=r"^a: NOT_COORDINATOR"):

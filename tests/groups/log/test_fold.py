@@ -88,7 +88,7 @@ def log_of(batches: list[list[Step]], gaps: list[int]) -> bytes:
             marker = message_type("control", "EndTxnMarker").cls(coordinator_epoch=0)
             key, value = write_control_record(COMMIT if steps[0][0] == "commits" else ABORT, marker)
             out += write_batch(
-                base, [Record(base, 1000, key, value)], leader_epoch=1, producer_id=producer, is_control=True, is_transactional=True
+                base, [Record(base, 1000, key, value)], leader_epoch=1, producer_id=producer - 1, is_control=True, is_transactional=True
             )
             offset = base + 1
             continue
@@ -99,10 +99,8 @@ def log_of(batches: list[list[Step]], gaps: list[int]) -> bytes:
             offset += gap
             records.append(record_of(step, offset))
             offset += 1
-        is_transactional = producer > 0
-        out += write_batch(
-            base, records, leader_epoch=1, producer_id=producer if is_transactional else -1, is_transactional=is_transactional, codec_id=gap
-        )
+        # The first producer of a cluster has the id 0; -1 stands for none.
+        out += write_batch(base, records, leader_epoch=1, producer_id=producer - 1, is_transactional=producer > 0, codec_id=gap)
     return bytes(out)
 
 
