@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
-LIMIT_S = 0.1
+LIMIT_S = 0.07
 KEPT = ("tests/test_contracts.py", "tests/test_generated.py", "tests/test_layers.py")
 """Files that are about all of the project: a change anywhere should hear of them at once."""
 _HEAD = f"# Tests of more than {LIMIT_S:g} CPU seconds each: `make check` leaves them out. Made by python -m tools.gen_slow\n"
