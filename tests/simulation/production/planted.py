@@ -137,6 +137,22 @@ def who_lost_something_votes() -> list[Patch]:
     return [(polling, "is_recovery_over", lambda node: node.recovering is not None)]
 
 
+def a_notice_during_another_wakes_nobody() -> list[Patch]:
+    """What is committed while the application is at work is handed to nobody."""
+
+    def run(feeding: Feed) -> Any:
+        async def consumed(base_offset: int, end_offset: int) -> None:
+            await commit(feeding, base_offset, end_offset)
+            while not feeding._notices.empty():
+                feeding._notices.get_nowait()
+
+        feeding._commit = consumed  # type: ignore[method-assign]
+        return original(feeding)
+
+    original, commit = Feed._run, Feed._commit
+    return [(Feed, "_run", run)]
+
+
 def who_waits_is_told_before_the_commit() -> list[Patch]:
     """An append is acknowledged with the next step of the core."""
     original = CommitWaits.settle
@@ -177,6 +193,7 @@ BUGS = table_of(
     a_piece_is_skipped,
     damage_is_taken_for_a_torn_tail,
     Bug(who_lost_something_votes, ROT),
+    a_notice_during_another_wakes_nobody,
     who_waits_is_told_before_the_commit,
     who_waited_in_an_earlier_epoch_is_told_of_a_later_commit,
     a_snapshot_takes_the_image_of_when_it_is_written,
