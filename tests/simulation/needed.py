@@ -1,7 +1,8 @@
 """How many seeds from a random start find each planted bug: `python -m tests.simulation.needed [--write] [NAME ...]`.
 
 It prints a line for each, and with `--write` keeps what it found in `needed.tsv`: simulation, bug, seeds needed, a seed that finds it, and
-the rule that it breaks there. More than 500 seeds say that the simulation lacks a fault. Status 1 where a bug was not found.
+the rule that it breaks there. More than 500 seeds say that the simulation lacks a fault. Of a bug with options of its own (`special`) only
+seeds that have these are counted. Status 1 where a bug was not found.
 """
 
 from __future__ import annotations

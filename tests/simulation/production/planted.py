@@ -23,7 +23,7 @@ from metashell.quorum.server.config import ElectionStore
 from metashell.quorum.server.event_queue import CommitWaits
 from metashell.quorum.server.feed import Feed, ImageMachine
 from metashell.quorum.server.records import SnapshotToMake, batches_in
-from tests.simulation.bugs import Bug, Patch, table_of
+from tests.simulation.bugs import Patch, table_of
 
 
 def a_candidacy_outlives_the_power() -> list[Patch]:
@@ -137,6 +137,22 @@ def who_lost_something_votes() -> list[Patch]:
     return [(polling, "is_recovery_over", lambda node: node.recovering is not None)]
 
 
+def a_notice_during_another_wakes_nobody() -> list[Patch]:
+    """What is committed while the application is at work is handed to nobody."""
+
+    def run(feeding: Feed) -> Any:
+        async def consumed(base_offset: int, end_offset: int) -> None:
+            await commit(feeding, base_offset, end_offset)
+            while not feeding._notices.empty():
+                feeding._notices.get_nowait()
+
+        feeding._commit = consumed  # type: ignore[method-assign]
+        return original(feeding)
+
+    original, commit = Feed._run, Feed._commit
+    return [(Feed, "_run", run)]
+
+
 def who_waits_is_told_before_the_commit() -> list[Patch]:
     """An append is acknowledged with the next step of the core."""
     original = CommitWaits.settle
@@ -164,7 +180,6 @@ def a_snapshot_takes_the_image_of_when_it_is_written() -> list[Patch]:
     return [(ImageMachine, "_snapshot", snapshot)]
 
 
-ROT = {"profile": "", "rot_every": 700, "voters": 3, "observers": 0, "member_every": 0, "fsync_ms": 0, "cut_every": 800, "cut_ms": 2_000}
 BUGS = table_of(
     a_candidacy_outlives_the_power,
     an_image_lacks_what_was_not_understood,
@@ -176,7 +191,8 @@ BUGS = table_of(
     what_is_found_is_believed,
     a_piece_is_skipped,
     damage_is_taken_for_a_torn_tail,
-    Bug(who_lost_something_votes, ROT),
+    who_lost_something_votes,
+    a_notice_during_another_wakes_nobody,
     who_waits_is_told_before_the_commit,
     who_waited_in_an_earlier_epoch_is_told_of_a_later_commit,
     a_snapshot_takes_the_image_of_when_it_is_written,

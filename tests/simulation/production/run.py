@@ -45,6 +45,7 @@ def play(world: ProductionWorld, events: int) -> None:
         return
     wait_for_damaged(world)
     if settle_down(world):
+        wait_for_machines(world)
         shape = world.chance()
         if shape < 0.35:
             liveness.check_isolated_leader(world)
@@ -92,16 +93,21 @@ def restart_all(world: ProductionWorld) -> None:
 
 def check_what_is_left(world: ProductionWorld) -> None:
     """Logs, images and clients agree on what is committed."""
-    world.work.is_writing = False
-    running = [host for host in world.hosts if host.up]
-    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(map(is_caught_up, running)), "that all machines have everything")
-    for host in running:
+    for host in wait_for_machines(world):
         assert host.process is not None
         image = host.process.machine.image
         world.images.check(host.name, image, host.process.machine.end, always=True)
         world.work.check_logs(host)
         world.work.check_image(host, image)
+
+
+def wait_for_machines(world: ProductionWorld) -> list[ProductionHost]:
+    """All applications that run are given everything, whatever they were woken for before (V9)."""
+    world.work.is_writing = False
+    running = [host for host in world.hosts if host.up]
+    liveness.wait(world, RULE, liveness.bound_ms(world), lambda: all(map(is_caught_up, running)), "that all machines have everything")
     world.work.is_writing = True
+    return running
 
 
 def is_caught_up(host: ProductionHost) -> bool:
