@@ -47,6 +47,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 DESCRIPTORS = Path("/proc/self/fd")
 DESCRIPTORS_MAX = 800
+ADDRESS = re.compile(r" at 0x[0-9a-f]{6}")
 
 # What `make check` runs, as the Makefile has it, and the line of a module of which that runs nothing.
 QUICK = "not slow and not golden"
@@ -99,6 +100,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path)
     slow = listed()
     for item in items:
+        if ADDRESS.search(item.nodeid):
+            raise pytest.UsageError(f"{item.nodeid}: its name holds an address, which is another one in each process")
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
 
@@ -137,14 +140,14 @@ def java_of_the_session() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """The golden set: the full one beside the checkout, else the committed part."""
+    """The golden set."""
     return golden_root()
 
 
 @pytest.fixture(scope="session")
 def full_golden() -> Path:
-    """The full golden set; tests that need more than the committed part ask for it."""
+    """The golden set as it was recorded: what the committed one is compared with."""
     root = full_root()
     if root is None:
-        pytest.skip("the full golden set is not beside this checkout (METASHELL_GOLDEN)")
+        pytest.skip("the golden set as it was recorded is not beside this checkout (METASHELL_GOLDEN)")
     return root

@@ -1,8 +1,8 @@
 """The stored answers of real Kafka tools: where they are, and which of them we have to match.
 
-The full set is looked for at $METASHELL_GOLDEN, else in `shared/golden` beside the checkout; without it the committed
-part in `tests/golden/kafka` is used, which `tools/copy_golden.py` makes: the same layout, with the case files
-compressed and their outputs inside. Case arguments name files relative to the set's root.
+They are in `tests/golden/kafka`, so that every checkout runs the same tests. `tools/copy_golden.py` makes that folder from the set as it
+was recorded ($METASHELL_GOLDEN, else `shared/golden` beside the checkout): the same layout, with the case files compressed and their
+outputs inside. Case arguments name files relative to the set's root.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _content(root: Path, stored: dict[str, Any]) -> bytes:
 
 
 def full_root() -> Path | None:
-    """The folder of the full golden set, or None where there is none."""
+    """The folder of the set as it was recorded, or None where there is none."""
     told = os.environ.get("METASHELL_GOLDEN")
     # Tools print the place that the system knows, not the link by which it was reached.
     root = (Path(told) if told else REPOSITORY.parent / "shared" / "golden").resolve()
@@ -83,8 +83,8 @@ def full_root() -> Path | None:
 
 
 def golden_root() -> Path:
-    """The full set where there is one, else the committed part."""
-    return full_root() or SUBSET_ROOT
+    """The committed set."""
+    return SUBSET_ROOT
 
 
 def json_lines(root: Path, name: str) -> list[dict[str, Any]]:

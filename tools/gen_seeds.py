@@ -69,7 +69,7 @@ def marks() -> dict[str, list[tuple[str, str]]]:
 
 
 def _shown(node: ast.AST) -> Iterator[str]:
-    if not isinstance(node, ast.FunctionDef):
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "shows":

@@ -138,8 +138,8 @@ def test_a_missing_file_is_told_as_such(path: Path) -> None:
         read_meta_properties(str(path))
 
 
-def test_every_node_of_the_golden_clusters_is_told(full_golden: Path) -> None:
-    files = sorted(full_golden.glob("*/*/data/*/node-*/*/meta.properties"))
+def test_every_node_of_the_golden_clusters_is_told(golden: Path) -> None:
+    files = sorted(golden.glob("*/*/data/*/node-*/*/meta.properties"))
     assert files
     for file in files:
         node = next(part for part in file.parts if part.startswith("node-"))

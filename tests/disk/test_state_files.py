@@ -159,7 +159,7 @@ def test_a_file_too_large_to_be_one_is_not_read_whole(small_file: Path, monkeypa
         read_leader_epochs(str(small_file))
 
 
-def test_all_text_files_of_the_golden_clusters_are_read(full_golden: Path) -> None:
+def test_all_text_files_of_the_golden_clusters_are_read(golden: Path) -> None:
     readers = {
         "leader-epoch-checkpoint": read_leader_epochs,
         "partition.metadata": read_topic_id,
@@ -167,7 +167,7 @@ def test_all_text_files_of_the_golden_clusters_are_read(full_golden: Path) -> No
         "replication-offset-checkpoint": read_partition_offsets,
     }
     for name, reader in readers.items():
-        files = sorted(full_golden.glob(f"*/*/data/*/node-*/**/{name}"))
+        files = sorted(golden.glob(f"*/*/data/*/node-*/**/{name}"))
         assert files
         for file in files:
             reader(str(file))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from metashell.cli.inspect.dump_log import kafka_main
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import MetashellError, PathError
 from metashell.demo import demo_directory
@@ -19,6 +20,8 @@ from metashell.disk.segment import read_batches
 from metashell.disk.state_files import format_topic_id
 from metashell.inspect.bundle import Copy, new_file, pack_directory, plan_copy
 from tests.inspect.dump.making import LOG_NAME, batch, checkpoint, topic
+from tests.inspect.unpacking import without_places
+from tests.running import run_main
 
 METADATA = "__cluster_metadata-0"
 CHECKPOINT = "00000000000000000020-0000000003.checkpoint"
@@ -60,6 +63,15 @@ def test_a_copy_of_a_whole_directory_has_its_batches_at_their_offsets_and_its_sm
     for name in copy.files:
         if name.endswith((".log", ".checkpoint")):
             assert offsets(tmp_path / "copy" / name) == offsets(demo / name)
+
+
+def test_original_and_copy_have_one_dump_but_for_places_and_secrets(tmp_path: Path) -> None:
+    names = sorted(name for name in copied(Path(demo_directory()), tmp_path).files if name.endswith((".log", ".checkpoint")))
+    dumps = []
+    for root in (Path(demo_directory()), tmp_path / "copy"):
+        words = ["--cluster-metadata-decoder", "--files", ",".join(str(root / name) for name in names)]
+        dumps.append(without_places(run_main(kafka_main, words, cwd=tmp_path).stdout.decode()))
+    assert dumps[0].count("payload") > 600 and dumps[0] == dumps[1]
 
 
 def test_only_what_was_there_when_the_plan_was_made_is_read(tmp_path: Path) -> None:

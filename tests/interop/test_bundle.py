@@ -16,7 +16,7 @@ from metashell.demo import demo_directory
 from metashell.disk.files import open_file
 from metashell.disk.segment import read_batches
 from tests.inspect.dump.making import LOG_NAME, batch, topic
-from tests.inspect.unpacking import unpacked
+from tests.inspect.unpacking import unpacked, without_places
 from tests.java import KAFKA, kafka, kafka_command
 from tests.running import no_longer_than, run_main
 
@@ -42,6 +42,15 @@ def test_kafkas_dump_log_prints_every_file_as_ours_does_and_ends_well(case: Path
     ours = run_main(dump_log.kafka_main, [*DUMP, ",".join(files)], cwd=case)
     assert real.returncode == 0 and real.stdout == ours.stdout and real.stdout.count(b"payload") > 600
     assert b"isvalid: true" in real.stdout and b"isvalid: false" not in real.stdout
+
+
+def test_kafkas_dump_log_prints_the_same_of_original_and_copy_but_for_places_and_secrets(tmp_path: Path) -> None:
+    assert run_main(main, [demo_directory(), "--out", "case.tar.gz"], cwd=tmp_path).status == 0
+    copy = unpacked(tmp_path)
+    names = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.suffix in (".log", ".checkpoint"))
+    files = [str(root / name) for root in (Path(demo_directory()), copy) for name in names]
+    lines = without_places(kafka(KAFKA, "dump-log", *DUMP, ",".join(files)).stdout.decode()).splitlines()
+    assert len(lines) > 2000 and lines[: len(lines) // 2] == lines[len(lines) // 2 :]
 
 
 @pytest.fixture(scope="module")

@@ -100,6 +100,19 @@ def test_a_restart_with_its_disk_loses_nothing() -> None:
     assert not [one for one in outcome.copied if not one.is_catch_up]
 
 
+def test_of_two_disks_one_may_come_back_empty_and_the_other_keeps_what_it_has() -> None:
+    image = cluster(t=[partition(1, 2), partition(1, 3)._replace(directories=(OTHER, broker_id_bytes(2, 3)))])
+    outcome = rehearsed(image, KillBroker(1), RestartBroker(1, empty=(directory(1),)))
+    new, kept = outcome.after.cluster.brokers[1].directories
+    assert kept == OTHER and new not in (OTHER, broker_id_bytes(2, 1))
+    assert [one.directories[0] for one in outcome.after.topics.by_name["t"].partitions.values()] == [new, OTHER]
+    [copied] = [one for one in outcome.copied if not one.is_catch_up]
+    assert (copied.broker, copied.partitions) == (1, 1)
+    # A directory that had failed comes back with a new id too.
+    again = rehearsed(image, LoseDirectory(1, directory(1)), RestartBroker(1, empty=(directory(1),)))
+    assert len(again.after.cluster.brokers[1].directories) == 2 and OTHER in again.after.cluster.brokers[1].directories
+
+
 def test_a_replica_in_sync_elsewhere_is_copied_to_the_empty_disk() -> None:
     outcome = rehearsed(cluster(t=[partition(2, 3)]), KillBroker(2), RestartBroker(2, empty=()))
     assert not outcome.verdict.tolls[Trouble.UNCLEAN].partitions

@@ -13,6 +13,7 @@ from metashell.codec.error_codes import (
     INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
     NOT_CONTROLLER,
+    PREFERRED_LEADER_NOT_AVAILABLE,
     UNSUPPORTED_VERSION,
 )
 from metashell.codec.releases import METADATA_VERSION, UNREGISTER_CONTROLLER_LEVEL
@@ -288,7 +289,8 @@ def test_each_record_is_handed_on_and_the_first_ones_are_kept() -> None:
 def test_what_the_controller_refuses_is_reported_and_the_status_is_1() -> None:
     outcome = rehearsed(cluster(), CreateTopic("wide", partitions=1, replication_factor=9))
     [refusal] = outcome.steps[0].refusals
-    assert (refusal.thing, refusal.code) == ("wide", INVALID_REPLICATION_FACTOR)
+    message = "Unable to replicate the partition 9 time(s): The target replication factor of 9 cannot be reached because only 3"
+    assert (refusal.thing, refusal.code, refusal.message[: len(message)]) == ("wide", INVALID_REPLICATION_FACTOR, message)
     assert outcome.verdict.status == 1
 
 
@@ -309,6 +311,11 @@ def test_preferred_leaders_are_elected_on_request() -> None:
     outcome = rehearsed(image, Elect((("askew", 0),)))
     assert leaders(outcome, "askew") == [1]
     assert outcome.steps[0].ended_ms == 0
+    assert not outcome.steps[0].refusals
+    # An election that is not needed is none to refuse; one that cannot be held is.
+    assert not rehearsed(cluster(), Elect((("orders", 0),))).steps[0].refusals
+    [refusal] = rehearsed(cluster(), KillBroker(1), Elect((("orders", 0), ("orders", 1)))).steps[1].refusals
+    assert (refusal.thing, refusal.code) == ("orders-0", PREFERRED_LEADER_NOT_AVAILABLE)
 
 
 def test_an_unclean_election_ends_the_outage_and_is_not_fine() -> None:
@@ -324,6 +331,20 @@ def test_levels_of_features_change() -> None:
     assert [(one.feature, one.before, one.after) for one in outcome.diff.features] == [("eligible.leader.replicas.version", 0, 1)]
     refused = rehearsed(cluster(), FeatureUpgrade("metadata.version", 99))
     assert refused.verdict.status == 1
+    assert [one.thing for one in refused.steps[0].refusals] == ["metadata.version"]
+
+
+def test_a_broker_that_does_not_support_what_is_finalized_is_not_registered() -> None:
+    made = messages.RegisterBrokerRecord
+    before = cluster()
+    delta = MetadataDelta(before)
+    old = made.BrokerFeature(name=METADATA_VERSION, min_supported_version=1, max_supported_version=20)
+    known = {"broker_id": 1, "broker_epoch": 9, "incarnation_id": b"1" * 16, "log_dirs": before.cluster.brokers[1].directories}
+    delta.replay(made(**known, fenced=True, features=(old,)))
+    outcome = rehearse_change(delta.apply(), [RestartBroker(1)])
+    [refusal] = outcome.steps[0].refusals
+    assert (refusal.thing, refusal.code) == ("broker 1", UNSUPPORTED_VERSION)
+    assert outcome.verdict.status == 1
 
 
 def test_settings_change_what_is_asked_of_partitions() -> None:

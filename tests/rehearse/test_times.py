@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from metashell.rehearse.outcome import Outcome, Trouble
+from metashell.rehearse.outcome import BrokerState, Outcome, Trouble
 from metashell.rehearse.rehearsal import rehearse_change
 from metashell.rehearse.steps import Assumptions, KillBroker, LoseController, Move, Reassign, RestartBroker
+from tests.rehearse.oracle import check
 from tests.rehearse.small_images import partition, small_image
 
 VOTERS = (3000, 3001, 3002)
@@ -86,6 +87,27 @@ def test_a_copy_that_a_restart_interrupts_goes_on_with_the_bytes_that_are_left()
     assert whole == 60_000
     # 40 of 60 seconds had passed.
     assert back + 20_000 <= interrupted <= back + 21_000
+
+
+def test_nothing_to_copy_is_copied_at_once_and_a_broker_may_die_in_that_moment() -> None:
+    image = small_image(dict.fromkeys((1, 2)), {"big": [partition(1)]}, voters=VOTERS)
+    steps = [Reassign((Move("big", 0, (2,)),)), KillBroker(2, at_ms=0), RestartBroker(2, at_ms=0)]
+    outcome = rehearse_change(image, steps, Assumptions(copy_rate=1000), {("big", 0): 0})
+    assert outcome.after.topics.by_name["big"].partitions[0].isr == (2,)
+
+
+def test_a_broker_that_starts_while_no_controller_leads_waits_for_the_next_one() -> None:
+    image = small_image(dict.fromkeys((1, 2)), {"t": [partition(1, 2)]}, voters=VOTERS)
+    assumed = Assumptions(boot_ms=1_000, recovery_ms=0, quorum_failover_ms=3_000)
+    calm = rehearse_change(image, [RestartBroker(1, down_ms=0, at_ms=0)], assumed)
+    [registered] = [event.at_ms for event in calm.events if event.text.startswith("broker 1 registers")]
+    for lost_ms in (0, *range(registered - 60, registered + 140, 5)):
+        outcome = rehearse_change(image, [RestartBroker(1, down_ms=0, at_ms=0), LoseController(at_ms=lost_ms)], assumed)
+        check(outcome)
+        states = [span.state for span in outcome.broker_spans if span.broker == 1]
+        assert states[-1] is BrokerState.SERVING and states.count(BrokerState.STARTING) == 1, lost_ms
+        assert set(outcome.after.topics.by_name["t"].partitions[0].isr) == {1, 2}, lost_ms
+        assert not [event for event in outcome.events if lost_ms < event.at_ms < lost_ms + 3_000 and "unfenced" in event.text], lost_ms
 
 
 def test_heartbeats_of_two_brokers_are_not_at_once() -> None:

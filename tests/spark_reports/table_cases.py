@@ -22,7 +22,7 @@ from metashell.tables.lake.layout import read_state
 from metashell.tables.stores import open_store
 from spark_reports.table_commits import TableCommits, _kind, _started
 from spark_reports.table_logs import DeltaTables, IcebergTables
-from tests.spark_settings import JAVA_OPTIONS, SETTINGS
+from tests.spark_settings import spark_session
 from tests.tables.lake.dying import Died
 from tests.tables.lake.lakes import DAY, SEGMENT, expected, node, run, topics
 
@@ -36,21 +36,17 @@ ICEBERG = pytest.mark.parametrize("lake", FORMATS if SOAKS else ["iceberg"], ind
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
-    os.environ["JDK_JAVA_OPTIONS"] = JAVA_OPTIONS
-    from spark_reports.session import open_session
     from spark_reports.table_commits import settings_for
 
     settings = {
-        **SETTINGS,
         **settings_for("delta", os.environ["TABLE_JARS"]),
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.databricks.delta.stats.collect": "false",
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
         "spark.driver.memory": "1g",
     }
-    session = open_session("tests", "local[2]", settings)
-    yield session
-    session.stop()
+    with spark_session(**settings) as session:
+        yield session
 
 
 class Lake:

@@ -48,8 +48,8 @@ def test_both_tools_in_turn_add_to_one_lake(spark: Any, tmp_path: Path) -> None:
         (log / SEGMENT).write_bytes(whole[: len(whole) * end // 4])
         first, second = (on_spark, run) if end % 2 else (run, on_spark)
         words = [(spark, out), (out,)] if end % 2 else [(out,), (spark, out)]
-        assert first(*words[0], tmp_path / "node").rows == {"batches": 5, "topic": 10}  # type: ignore[operator]
-        assert second(*words[1], tmp_path / "node").rows == {}  # type: ignore[operator]
+        assert first(*words[0], tmp_path / "node").rows == {"batches": 5, "topic": 10}
+        assert second(*words[1], tmp_path / "node").rows == {}
     assert read_state(open_store(str(out))).number == 4
     run(tmp_path / "once", tmp_path / "node")
     assert everything(out) == everything(tmp_path / "once")

@@ -30,6 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("secrets")
     write_logs(folder)
+    for name in MADE_LOGS:  # or they would be copies of one log
+        (folder / name / "meta.properties").write_text(f"version=1\ncluster.id={name}\nnode.id=1\n")
     return folder
 
 

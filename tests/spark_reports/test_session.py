@@ -15,6 +15,7 @@ from metashell.tables.spark_options import JOBS
 from spark_reports import main as program
 from spark_reports import session
 from tests.java import java
+from tests.spark_settings import JAVA_OPTIONS
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +70,7 @@ def test_an_extension_stands_behind_those_that_spark_submit_was_given(tmp_path: 
     )
     submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--conf", "spark.ui.enabled=false"]
     root = Path(session.__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYSPARK_PYTHON": sys.executable}
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": JAVA_OPTIONS}
     words = [*submit, "--conf", "spark.sql.extensions=a.First,b.Second", str(script)]
     done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert "has a.First,b.Second,c.Ours\n" in done.stdout, done.stderr[-2000:]

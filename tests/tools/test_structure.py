@@ -119,3 +119,30 @@ def test_check_and_record_agree_on_a_tree(tmp_path: Path, monkeypatch: pytest.Mo
     assert structure.record("one value") == 0
     assert structure.check() == 0
     assert recorded(limits)[1] == ["lines 0 -> 1: one value"]
+
+
+MIXED = '''"""Says."""
+
+# no
+import a
+
+def f():
+    """Is."""
+    import b  # late
+    x = """one
+
+# two
+"""
+    def g():
+        import c
+    return (
+
+        x)
+'''
+
+
+def test_the_quick_count_is_that_of_tokens_and_trees() -> None:
+    files = sorted((structure.ROOT / "metashell" / "common").glob("*.py"))
+    for text in (MIXED, *(path.read_text(encoding="utf-8") for path in files)):
+        assert structure.size_of(text) == (len(code_lines(text)), late_imports(text)), text
+    assert structure.size_of(MIXED) == (11, 2)

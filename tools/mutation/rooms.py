@@ -69,6 +69,7 @@ def _modules_at(root: Path, path: str) -> list[str]:
 NO_JUDGES = ("test_against_kafka.py", "test_against_storage_tool.py", "test_properties_against_java.py", "test_looks.py")
 """Files whose tests start Java or a browser."""
 
+_SQL_PROMPT = "shell/test_sql_prompt.py"
 _TRANSCRIPTS = "transcripts"
 _SHELL = ("shell", "test_golden_shell.py", _TRANSCRIPTS)
 
@@ -95,7 +96,12 @@ ROOMS = (
     Room("columns", OTHER, ("tables/columns",), ("tables/columns", "tables", "test_same_record_text.py")),
     Room("export", OTHER, ("tables/export",), ("tables/export", "tables", "cli/tables")),
     Room("lake", OTHER, ("tables/lake",), ("tables/lake", "tables/export", "cli/tables")),
-    Room("sql", OTHER, ("tables/sql",), ("tables/sql", "tables/state", "cli/tables", "shell/test_sql_prompt.py")),
+    Room(
+        "sql",
+        OTHER,
+        ("tables/sql",),
+        ("tables/sql", "tables/state", "tables/lake/test_sql_lake.py", "cli/tables", "shell/test_sql_prompt.py"),
+    ),
     Room("state", OTHER, ("tables/state",), ("tables/state", "tables/sql", "cli/tables")),
     Room("reports", OTHER, ("tables/reports",), ("tables/reports", "cli/tables")),
     Room("stores", OTHER, ("tables/stores",), ("tables/stores", "tables/lake", "test_store_keys.py", "test_store_keys_everywhere.py")),

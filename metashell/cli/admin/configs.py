@@ -82,9 +82,10 @@ def parse_resource(text: str) -> Resource:
     if not name:
         raise UsageError(f"{text!r}: the name is missing", text)
     if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
-        if not (name.isascii() and name.isdigit() and len(name) < 10):
+        id = java_int(name) if name.isascii() and name.isdigit() else None
+        if id is None:
             raise UsageError(f"{text!r}: {name!r} is not the id of a broker", text)
-        name = str(int(name))
+        name = str(id)
     return Resource(kind, name)
 
 

@@ -196,15 +196,15 @@ SINCE: Final[dict[int, Since]] = {
     57: Since("2.7", "3.3"),
     60: Since("2.8", "3.7"),
     64: Since("2.8", "2.8"),
-    69: Since("3.7"),
-    75: Since("3.7"),
-    77: Since("4.0"),
+    69: Since("3.8"),
+    75: Since("3.8"),
+    77: Since("4.1"),
     80: Since("3.9", "3.9"),
     81: Since("3.9", "3.9"),
-    89: Since("4.1"),
+    89: Since("4.2"),
     94: Since("4.4", "4.4"),
 }
-"""The first releases of each API, by api key."""
+"""The first releases of each API, by api key. A release whose nodes offer it only with unstable.api.versions.enable does not count."""
 
 _LITERAL: Final = 3
 _ANY_RESOURCE: Final = 1

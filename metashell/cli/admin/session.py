@@ -246,15 +246,19 @@ class Session:
                 return self.active
         elif avoided is not None and self._last is not None and not self._nodes:
             await self._learn(avoided, ends_at)
-        addresses = self._candidates()
+        addresses = self._addresses()
         # The leader is not known: the next node in turn may have become it.
-        return addresses[(addresses.index(avoided) + 1) % len(addresses)] if avoided in addresses else addresses[0]
+        return addresses[(addresses.index(avoided) + 1) % len(addresses)] if avoided in addresses else self._candidates()[0]
 
     def _candidates(self) -> list[Address]:
-        """Return all addresses of the kind: the one that answered last, the bootstrap addresses, then those of the cluster's nodes."""
-        known = (node.address for node in self._nodes if not node.is_fenced)
+        """Return all addresses of the kind, the one that answered last before the others."""
         first = () if self._last is None else (self._last,)
-        return list(dict.fromkeys([*first, *self._client.bootstrap, *known]))
+        return list(dict.fromkeys([*first, *self._addresses()]))
+
+    def _addresses(self) -> list[Address]:
+        """Return all addresses of the kind in an order in which each has its turn: the bootstrap addresses, then the cluster's nodes."""
+        known = (node.address for node in self._nodes if not node.is_fenced)
+        return list(dict.fromkeys([*self._client.bootstrap, *known]))
 
     async def _address_of(self, node: int, ends_at: float) -> Address:
         """Return the address of a node. Errors: UsageError for an id that the cluster does not have; AdminError; ConnectError."""
@@ -348,7 +352,7 @@ class Session:
             java = f"Attempted to write a non-default {error.field_path[:1].lower()}{error.field_path[1:]} at version {used}"
             raise UnsupportedError(f"{address} has only version {used} of {api_name(key)}: {error}", api=api_name(key), java=java) from None
         except ConnectionFailedError as error:
-            if self._last != address and not (self._has_sasl or error.timed_out):
+            if self._last != address and not (self._has_sasl or error.timed_out or error.authentication or error.another_node):
                 # A listener that requires SASL answers ApiVersions without it, and closes the connection at the next request.
                 error = ConnectionFailedError(f"{error} before it answered (does it want SASL? see security.protocol)", sent=error.sent)
             raise (Broken if error.sent else NotSent)(error) from None

@@ -117,7 +117,7 @@ class Database:
     def statements(self, text: str) -> list[str]:
         """Return the statements of a text, without what separates them."""
         try:
-            return [statement.query.strip().rstrip(";") for statement in self._connection.extract_statements(text)]
+            return [statement.query.strip().rstrip(";").rstrip() for statement in self._connection.extract_statements(text)]
         except duckdb.Error as error:
             raise _refused(error) from error
 

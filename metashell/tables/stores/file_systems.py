@@ -331,7 +331,7 @@ def _parsed(endpoint: str, scheme: str) -> Address | None:
     text = endpoint if URI_MARK in endpoint else f"{scheme}{URI_MARK}{endpoint}"
     try:
         found = urlsplit(text)
-        scheme = found.scheme.lower()
+        scheme = found.scheme
         if scheme not in _PORTS or not found.hostname:
             return None
         return Address(scheme, found.hostname, found.port or _PORTS[scheme])

@@ -217,8 +217,6 @@ class LocalStore:
                 done.add(folder)
                 with _errors_of(folder):
                     _sync_file(folder)
-                if folder == top:
-                    break
                 folder = os.path.dirname(folder)
         if top in done:
             # Its own name lies in a folder that we may not be allowed to open.

@@ -10,7 +10,7 @@ import pytest
 from metashell.cli.admin import reassign as module
 from metashell.cli.admin.client import Admin
 from metashell.cli.admin.configs import Change, Operation, Resource
-from metashell.cli.admin.reassign import FOLLOWERS, LEADERS, RATES, Copy, Throttle
+from metashell.cli.admin.reassign import FOLLOWERS, LEADERS, RATES, Copy, Found, Throttle
 from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.common.errors import MetashellError
 
@@ -41,7 +41,7 @@ class Settings:
             return MetashellError(f"{resource}: down")
         held = self.held.setdefault(resource, {})
         for one in made:
-            entries = [entry for entry in held.pop(one.name, "").split(",") if entry]
+            entries = [entry.strip() for entry in held.pop(one.name, "").split(",") if entry]
             changed = (one.value or "").split(",")
             if one.operation is Operation.SET:
                 held[one.name] = one.value or ""
@@ -118,3 +118,88 @@ def test_nothing_is_set_where_a_broker_cannot_be_read(settings: Settings) -> Non
     throttle = settings.throttle()
     assert list(throttle.set(COPIES).errors) == [broker(3)]
     assert settings.held == {} and not throttle.is_set
+
+
+def test_a_throttle_is_of_exactly_the_copies(settings: Settings) -> None:
+    """Each source and target has the rate, and each replica stands in the list of its side, those of before included."""
+    settings.held[ORDERS] = {LEADERS: "7:9, 0:1", "retention.ms": "5"}
+    copies = [Copy("orders", 0, (1, 2), (3,)), Copy("orders", 1, (2,), ()), Copy("pay", 5, (4,), (1, 5))]
+    throttle = settings.throttle()
+    assert not throttle.is_set
+    assert throttle.set(copies) == Found({}, [])
+    assert throttle.is_set
+    assert settings.held == {
+        **{broker(id): dict.fromkeys(RATES, "1000") for id in (1, 2, 3, 4, 5)},
+        ORDERS: {LEADERS: "7:9,0:1,0:2", FOLLOWERS: "0:3", "retention.ms": "5"},
+        Resource(TOPIC_RESOURCE, "pay"): {LEADERS: "5:4", FOLLOWERS: "5:1,5:5"},
+    }
+    # A second time there is nothing to add.
+    before = {resource: dict(held) for resource, held in settings.held.items()}
+    assert settings.throttle().set(copies) == Found({}, []) and settings.held == before
+    assert throttle.clear([("orders", 0), ("pay", 5)], (), ()) == Found({}, [])
+    assert settings.held == {ORDERS: {LEADERS: "7:9", "retention.ms": "5"}} and not throttle.is_set
+
+
+def test_nothing_is_throttled_where_nothing_is_copied(settings: Settings) -> None:
+    throttle = settings.throttle()
+    assert throttle.set([Copy("orders", 0, (1, 2), ())]) == Found({}, [])
+    assert settings.held == {} and not throttle.is_set
+
+
+@pytest.mark.parametrize("name", [LEADERS, FOLLOWERS])
+def test_a_list_of_all_replicas_is_not_added_to(settings: Settings, name: str) -> None:
+    """An entry beside `*` would stay in the list for ever, or make it one that Kafka cannot read."""
+    settings.held[ORDERS] = {name: "*"}
+    throttle = settings.throttle()
+    throttle.set(COPIES)
+    other = {LEADERS: {FOLLOWERS: "0:3"}, FOLLOWERS: {LEADERS: "0:1,0:2"}}[name]
+    assert settings.held[ORDERS] == {name: "*", **other}
+    throttle.clear([("orders", 0)], (), ())
+    assert settings.held == {ORDERS: {name: "*"}}
+
+
+def test_each_rate_is_set_where_it_is_missing(settings: Settings) -> None:
+    settings.held[broker(1)] = {RATES[0]: "50", RATES[1]: "60"}
+    settings.held[broker(2)] = {RATES[0]: "1000"}
+    assert settings.throttle().set(COPIES).notes == ["broker:1 keeps the throttle that it has: 50, 60 bytes/s"]
+    assert settings.held[broker(1)] == {**dict.fromkeys(RATES, "1000"), RATES[0]: "50", RATES[1]: "60"}
+    assert settings.held[broker(2)] == dict.fromkeys(RATES, "1000")
+
+
+def test_a_target_that_is_down_is_throttled_all_the_same(settings: Settings) -> None:
+    # It copies as soon as it is back.
+    found = settings.throttle().set([Copy("orders", 0, (1, 2), (3,)), Copy("orders", 1, (3,), (1,))], down=(3, 2))
+    assert found.notes == ["down, so without a throttle: broker:2"]
+    assert settings.held[ORDERS] == {LEADERS: "0:1,1:3", FOLLOWERS: "0:3,1:1"}
+    assert broker(3) in settings.held and broker(2) not in settings.held
+
+
+def test_what_was_just_set_counts_before_it_can_be_read(settings: Settings) -> None:
+    """The metadata log that settings are read from may lag behind: what it does not show yet is removed all the same."""
+    throttle = settings.throttle()
+    throttle.set(COPIES)
+    shown, settings.values = settings.held, lambda resources: {one: {} for one in resources}  # type: ignore[method-assign]
+    late = Throttle(cast("Admin", None), settings.values, 1000)
+    assert late.clear([("orders", 0)], (1, 2, 3), ()) == Found({}, []) and shown
+    throttle._values = settings.values
+    assert throttle.clear([("orders", 0)], (), ()) == Found({}, [])
+    assert settings.held == {}
+
+
+def test_the_entries_of_other_partitions_stay(settings: Settings) -> None:
+    settings.held[ORDERS] = {LEADERS: "0:1,1:1,10:1", FOLLOWERS: "0:x,1:4"}
+    settings.held[broker(4)] = dict.fromkeys(RATES, "1000")
+    throttle = settings.throttle()
+    assert throttle.clear([("orders", 1)], (), ()) == Found({}, [])
+    assert settings.held == {ORDERS: {LEADERS: "0:1,10:1", FOLLOWERS: "0:x"}}
+
+
+def test_topics_that_cannot_be_read_keep_the_throttle_for_the_next_time(settings: Settings) -> None:
+    throttle = settings.throttle()
+    throttle.set(COPIES)
+    settings.silent.add(ORDERS)
+    assert list(throttle.clear([("orders", 0)], (), ()).errors) == [ORDERS]
+    assert throttle.is_set and list(settings.held) == [ORDERS]
+    settings.silent.clear()
+    assert throttle.clear([("orders", 0)], (), ()) == Found({}, []) and settings.held == {}
+    assert list(settings.throttle().set([*COPIES, Copy("nope", 0, (1,), (2,))]).errors) == []

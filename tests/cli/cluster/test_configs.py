@@ -40,6 +40,10 @@ def quorum(running: EmbeddedQuorum) -> Iterator[EmbeddedQuorum]:
         ("TOPIC:a:b", Resource(2, "a:b")),
         ("broker:7", Resource(4, "7")),
         ("broker:007", Resource(4, "7")),
+        ("broker:0000000000007", Resource(4, "7")),
+        ("broker:1234567890", Resource(4, "1234567890")),
+        ("broker:2147483647", Resource(4, "2147483647")),
+        ("broker-logger:2147483647", Resource(8, "2147483647")),
         ("broker:", Resource(4, "")),
         ("broker:default", Resource(4, "")),
         ("BROKER_LOGGER:1", Resource(8, "1")),
@@ -53,7 +57,21 @@ def test_a_resource_is_a_type_and_a_name(text: str, resource: Resource) -> None:
     assert parse_resource(str(resource)) == resource
 
 
-@pytest.mark.parametrize("text", ["orders", "topic:", "disk:1", "broker:x", "broker:-1", "broker-logger:", "", "broker:12345678901"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders",
+        "topic:",
+        "disk:1",
+        "broker:x",
+        "broker:-1",
+        "broker-logger:",
+        "",
+        "broker:2147483648",
+        "broker:12345678901",
+        "broker:\u0661",
+    ],
+)
 def test_what_names_no_resource_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"not TYPE:NAME|missing|not the id"):
         parse_resource(text)

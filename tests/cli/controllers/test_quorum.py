@@ -11,15 +11,18 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from metashell.cli.main import tool_of
 from metashell.codec import messages
 from metashell.disk.file_system import DirectoryLock, Disk
 from metashell.net.addresses import parse_addresses
 from metashell.net.client import Client
 from metashell.quorum.embedded.background import Record, Registry
 from tests.cli.conftest import ROOT, command_line, environment
+from tests.running import run_main
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 60
@@ -215,7 +218,9 @@ def test_what_cannot_be_is_one_line(quorum: Shell, tmp_path: Path, words: Sequen
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").touch()
     (tmp_path / "logged" / "quorum.log").mkdir(parents=True)
-    assert message in failed(quorum(*words), status)
+    with patch.dict(os.environ, quorum.env), patch("tempfile.tempdir", str(quorum.temporary)):
+        done = run_main(tool_of("quorum"), words, cwd=tmp_path)
+    assert (done.status, done.stdout) == (status, b"") and done.stderr.count("\n") == 1 and message in done.stderr
     assert quorum.leftovers == []
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
 

@@ -17,11 +17,13 @@ from typing import IO
 import pytest
 
 from metashell.cli.controllers.server import place_of
+from metashell.cli.main import tool_of
 from metashell.codec import messages
 from metashell.net.addresses import Address, parse_address
 from metashell.net.client import Client
 from metashell.quorum.server.config import load_config
-from tests.cli.conftest import command_line, environment
+from tests.cli.conftest import ROOT, command_line, environment
+from tests.running import run_main
 
 pytestmark = pytest.mark.slow
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
@@ -37,8 +39,8 @@ class Place:
     port: int
     begun: list[subprocess.Popen[str]]
 
-    def format(self) -> None:
-        done = run("metashell", "storage", "format", "-c", str(self.config), "-t", CLUSTER_ID, "-s")
+    def format(self, *words: str) -> None:
+        done = run("storage", "format", "-c", str(self.config), "-t", CLUSTER_ID, *(words or ("-s",)))
         assert done.returncode == 0, done.stderr
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
@@ -47,11 +49,13 @@ class Place:
         return self.begun[-1]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return run("metashell", "server", str(self.config), *words)
+        return run("server", str(self.config), *words)
 
 
-def run(name: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command_line(name, *words), capture_output=True, text=True, env=environment(), timeout=LIMIT_S)
+def run(noun: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself, in this process."""
+    done = run_main(tool_of(noun), words, cwd=ROOT)
+    return subprocess.CompletedProcess(words, done.status, done.stdout.decode(), done.stderr)
 
 
 @pytest.fixture
@@ -160,7 +164,7 @@ def test_a_second_signal_does_not_wait_for_the_others(place: Callable[[str], Pla
     voters = f"controller.quorum.voters=1@localhost:{mine.port},2@localhost:1"
     text = mine.config.read_text()
     mine.config.write_text("".join(line for line in text.splitlines(keepends=True) if "bootstrap" not in line) + voters + "\n")
-    assert run("metashell", "storage", "format", "-c", str(mine.config), "-t", CLUSTER_ID).returncode == 0
+    mine.format("--ignore-formatted")
     server = mine.begin("--override", "controller.quorum.election.timeout.ms=50")
     wait_for(server.stderr, "prospective")
     server.send_signal(signal.SIGTERM)
@@ -205,17 +209,17 @@ def test_what_it_cannot_run_with_is_one_line(place: Callable[[str], Place], over
 
 def test_a_wrong_command_line_is_status_2(place: Callable[[str], Place], tmp_path: Path) -> None:
     mine = place("mine")
-    assert failed(run("metashell", "server"), 2) == "missing CONFIG"
+    assert failed(run("server"), 2) == "missing CONFIG"
     assert failed(mine.run("--log-format", "xml"), 2) == "option --log-format: 'xml' is not one of text, json"
     assert failed(mine.run("--override", "sasl.jaas.config"), 2) == "option --override: number 1 is not NAME=VALUE"
-    assert failed(run("metashell", "server", str(tmp_path))) == f"{tmp_path}: Is a directory"
+    assert failed(run("server", str(tmp_path))) == f"{tmp_path}: Is a directory"
     empty = tmp_path / "empty.properties"
     empty.touch()
     missing = 'Missing required configuration "process.roles" which has no default value.'
-    assert failed(run("metashell", "server", str(empty))) == f"{empty}: {missing}"
+    assert failed(run("server", str(empty))) == f"{empty}: {missing}"
     spoilt = tmp_path / "spoilt.properties"
     spoilt.write_text("process.roles=\\u12\n")
-    assert failed(run("metashell", "server", str(spoilt))) == f"{spoilt}: malformed \\uxxxx encoding"
+    assert failed(run("server", str(spoilt))) == f"{spoilt}: malformed \\uxxxx encoding"
 
 
 def test_a_full_disk_is_named_by_its_directory(place: Callable[[str], Place]) -> None:
@@ -266,8 +270,8 @@ def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Ca
         assert failed(mine.run(*GROUPS, "--override", setting)) == f"{mine.config}: {why}"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listener = f"group.coordinator.listener=localhost:{taken.getsockname()[1]}"
-        bound = mine.run(*GROUPS, "--override", listener)
-    assert bound.returncode == 1 and bound.stderr.splitlines()[-1].endswith("Address already in use"), bound
+        status, errors = ended(mine.begin(*GROUPS, "--override", listener))
+    assert status == 1 and errors.splitlines()[-1].endswith("Address already in use"), errors
     server = mine.begin(*GROUPS, "--override", listener)
     lines = wait_for(server.stderr, "groups: ")
     address = listener.partition("=")[2]

@@ -18,7 +18,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
 )
 from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
-from metashell.groups.classic.group import ClassicGroup, ClassicState
+from metashell.groups.classic.group import ClassicGroup, ClassicState, session_key
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
 from metashell.groups.coordinator.replay import make_state, replay
 from metashell.groups.decision import Place, Record
@@ -292,3 +292,11 @@ def test_members_that_the_next_coordinator_does_not_hear_of_are_gone_after_their
     assert driven.beat("g", member_id, 1) == NONE
     driven.wait(30_000)
     assert (group_of(driven).state, group_of(driven).generation) == (ClassicState.EMPTY, 2)
+
+
+def test_who_was_given_an_id_and_leaves_without_joining_leaves_nothing_behind(driven: Driven) -> None:
+    given = driven.answers[driven.join()].member_id
+    assert group_of(driven).pending_joins == {given} and session_key("g", given) in driven.shard.coordinator.context.timers
+    assert driven.leave("g", (given, None)) == [NONE]
+    assert not group_of(driven).pending_joins and session_key("g", given) not in driven.shard.coordinator.context.timers
+    assert driven.leave("g", (given, None)) == [UNKNOWN_MEMBER_ID]

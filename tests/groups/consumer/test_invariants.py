@@ -77,3 +77,20 @@ def test_a_client_that_does_not_revoke_keeps_others_waiting_but_shares_nothing()
     assert len(slow.owned) == 4 and not other.owned
     world.settle()
     world.check_settled()
+
+
+def test_a_member_is_described_with_its_topics_in_order_and_what_it_has_yet_to_give_up() -> None:
+    world = World(topics=(("b", 2), ("a", 2)))
+    first, second = Client("first", ["b", "a"]), Client("second", ["b", "a"])
+    world.clients = [first, second]
+    world.beat(first)
+    world.take_over(first)
+    world.beat(second)
+    world.beat(first)
+    assert world.group is not None
+    found = {member.member_id: member for member in world.group.description(world.shard.coordinator.state.topics).members}
+    one, other = found["first"], found["second"]
+    assert (one.topics, one.epoch, other.epoch) == (("a", "b"), 2, 3)
+    shown = [{topic: tuple(numbers) for topic, numbers in parts} for parts in (one.assigned, one.revoking, one.target, other.target)]
+    kept, revoked, wanted, others = shown
+    assert wanted == kept and revoked == others and len(revoked) > 0 and other.assigned == ()

@@ -175,10 +175,12 @@ def test_a_producer_whose_epochs_are_used_up_goes_on_under_another_id() -> None:
 def test_an_id_that_nobody_used_for_a_week_is_forgotten() -> None:
     driven = Driven(topics=TOPICS)
     begin(driven, "p")
+    first = begin(driven, "q")
     for _ in range(8):
         driven.wait(86_400_000)
-        begin(driven, "q")
+        last = begin(driven, "q")
     assert set(driven.shard.coordinator.context.transactions.by_id) == {"q"}
+    assert last == (first[0], first[1] + 8), "who comes again every day is known all the time"
 
 
 def test_a_producer_is_told_more_from_version_six_on() -> None:

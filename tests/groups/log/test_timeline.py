@@ -81,6 +81,24 @@ def test_every_epoch_that_was_written_is_a_rebalance_and_nothing_is_unreadable(n
         ]
 
 
+TOLD = Path(__file__).parent / "rebalances.tsv"
+
+
+def test_every_rebalance_of_every_conversation_is_told_as_it_stands_in_the_table(pytestconfig: pytest.Config) -> None:
+    rows = ["conversation\tgroup\tkind\tepoch\ttook_ms\tsync_ms\tsuperseded_by\tmembers\tassigned\tmoved\tmissing\tcauses\tdelays"]
+    for name in WITH_RECORDS:
+        for group_id in raw_by_group(name):
+            for one in story(name, group_id).rebalances:
+                counts = one.members, one.assigned, one.moved, one.missing
+                causes = "; ".join(cause.text for cause in one.causes)
+                delays = "; ".join(delay_text(delay, BEGUN_MS) for delay in one.delays)
+                row = name, group_id, one.kind, one.epoch, one.took_ms, one.sync_ms, one.superseded_by, *counts, causes, delays
+                rows.append("\t".join("" if item is None else str(item) for item in row))
+    if pytestconfig.getoption("--rewrite"):
+        TOLD.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert rows == TOLD.read_text(encoding="utf-8").splitlines()
+
+
 def test_who_held_up_a_rebalance_and_who_waited_is_told_with_the_partitions() -> None:
     told = story("worked-trace")
     first, second, third = told.rebalances[:3]

@@ -323,3 +323,17 @@ def test_no_more_records_come_of_what_is_given_up_once_its_last_commit_is_sent(a
     assert len(member.giving_up) == count
     life.run(3_000)
     assert member.giving_up == frozenset() and len(member.owned) == 3
+
+
+def test_an_answer_that_nobody_waits_for_is_dropped_and_who_has_nothing_to_commit_is_not_woken_for_it() -> None:
+    life = Life(topics_named(t=1))
+    for name in "ab":
+        life.join(name, assignors="")
+        life.run(2_000)
+    idle, busy = sorted(life.members.values(), key=lambda member: len(member.owned))
+    assert (len(idle.owned), len(busy.owned)) == (0, 1)
+    for member in (idle, busy):
+        assert member.answered(99_999, None, life.now_ms) == []
+    commit_ms, rest_ms = busy.next_poll_ms(), idle.next_poll_ms()
+    assert commit_ms is not None and rest_ms is not None
+    assert commit_ms - life.now_ms <= 5_000 and rest_ms - life.now_ms > 60_000

@@ -136,6 +136,31 @@ def test_a_partition_is_judged(name):
     assert all(names == ["orders/7"] for names in answer.values())
 
 
+@pytest.mark.parametrize("count", (1, 13))
+@pytest.mark.parametrize(
+    ("racks", "replicas", "is_found"),
+    (
+        ("abaa", (1, 3), True),
+        ("abaa", (1, 3, 4), True),
+        ("abaa", (1, 2), False),
+        ("abaa", (3, 2, 4), False),
+        ("abaa", (3,), False),
+        ("abca", (1, 4, 2), True),
+        ("abca", (1, 2), False),
+        ("abca", (1, 4), True),
+        # One rack is none to choose from, and where a broker has no rack Kafka looks at none.
+        ("aaaa", (1, 3), False),
+        ("ab.a", (1, 4), False),
+    ),
+)
+def test_a_partition_spans_as_many_racks_as_it_can(racks: str, replicas: tuple[int, ...], is_found: bool, count: int):
+    brokers = tuple(broker(id, rack=rack if rack != "." else None) for id, rack in enumerate(racks, 1))
+    loader = ImageLoader()
+    bodies = [partition(id, replicas=replicas, isr=replicas, leader=replicas[0]) for id in range(count)]
+    loader.load_batch(batch(*brokers, record("TopicRecord", name="orders", topic_id=TOPIC), *bodies))
+    assert found(loader.image()).get("racks", []) == [f"orders/{id}" for id in range(count) if is_found]
+
+
 def test_partitions_on_a_broker_that_is_not_there_name_it():
     answer = found(cluster(partition(7, replicas=(1, 2, 8))))
     assert answer == {"unregistered_replica": ["orders/7"], "vanished": ["8"]}

@@ -7,6 +7,7 @@ import pytest
 from metashell.codec.registry import message_type
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, ReplayError
 from metashell.metadata.image.image import damage_of, lacks_some, newer_line, newer_parts, newer_values
+from metashell.metadata.image.provenance import Fault
 from tests.inspect.verify.making import topic_value
 from tests.metadata.image.batches import ListSource, batch, batch_of_values, record
 from tests.newer_logs import APPLIED, NEWER
@@ -86,6 +87,19 @@ def test_the_default_entity_of_a_quota_is_one_of_its_own():
     assert {entity: values["q"] for entity, values in image.client_quotas.items()} == {(("user", None),): 1.0, (("user", ""),): 2.0}
 
 
+def test_one_quota_of_an_entity_goes_and_the_entity_with_its_last():
+    part = message_type("metadata", "ClientQuotaRecord").structs["EntityData"]
+
+    def quota(key: str, **more: object) -> object:
+        return record("ClientQuotaRecord", entity=(part(entity_type="user", entity_name="a"),), key=key, value=1.0, **more)
+
+    image = apply(EMPTY_IMAGE, quota("p"), quota("q"))
+    one = apply(image, quota("p", remove=True))
+    for after in (one, apply(one, quota("p", remove=True))):
+        assert [(entity, dict(values)) for entity, values in after.client_quotas.items()] == [((("user", "a"),), {"q": 1.0})]
+    assert len(apply(one, quota("q", remove=True)).client_quotas) == 0
+
+
 def test_kraft_version_in_a_feature_record_says_nothing():
     image = apply(EMPTY_IMAGE, record("FeatureLevelRecord", name="kraft.version", feature_level=1))
     assert image.features == EMPTY_IMAGE.features
@@ -149,6 +163,31 @@ def test_damage_is_not_newer_and_both_are_told_apart() -> None:
     image = load_image(ListSource(log=[batch_of_values([topic_value(5)[:-3], *NEWER["record"]], 10)]))
     assert [fault.offset for fault in damage_of(image)] == [10]
     assert newer_values(newer_parts(image)) == [{"what": "record type 63", "records": 2, "offset": 11, "missing": "any answer"}]
+
+
+def test_a_part_without_an_offset_has_none_and_the_first_offset_is_one() -> None:
+    from metashell.metadata.image import load_image
+
+    assert [value["offset"] for value in newer_values(newer_parts(image_of("level")))] == [None]
+    image = load_image(ListSource(log=[batch_of_values(NEWER["record"], 0)]))
+    assert [value["offset"] for value in newer_values(newer_parts(image))] == [0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault("a.log", 7, 40, "TOPIC_RECORD", "why"), "a.log: offset 7: TOPIC_RECORD: why"),
+        (Fault("a.log", 0, 40, "", "why"), "a.log: offset 0: why"),
+        (Fault("a.log", -1, 0, "", "why"), "a.log: byte 0: why"),
+        (Fault("", -1, -1, "", "why"), "why"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(fault: Fault, text: str) -> None:
+    assert str(fault) == text
+
+
+def test_an_empty_image_was_read_from_nowhere() -> None:
+    assert EMPTY_IMAGE.provenance == (-1, -1, -1, -1, -1, -1, "", "", None, 0, 0)
 
 
 def test_a_tag_of_a_partition_is_found_among_partitions_that_are_taken_as_bytes() -> None:

@@ -75,6 +75,7 @@ def test_a_topic_is_indexed_once_however_many_lookups_follow(counts: Counts):
         assert topic.partitions[id].replicas == (id, 2)
         assert id in topic.partitions
     assert topic.partitions.get(20) is None
+    assert "0" not in topic.partitions and None not in topic.partitions
     assert (counts.walks, counts.reads) == (1, 20)
 
 
@@ -197,6 +198,29 @@ def test_a_second_topic_of_the_same_name_takes_the_name_and_is_listed():
     image = loader.image()
     assert image.topics.by_id[TOPIC].partitions[0].leader == 4
     assert image.topics.by_name["orders"].id == bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "reason", "names"),
+    [
+        ("orders", bytes(16), "topic 'orders' has the id AAECAwQFBgcICQoLDA0ODw already", ["orders"]),
+        ("other", TOPIC, "topic id AAECAwQFBgcICQoLDA0ODw is taken by 'orders'", ["other"]),
+        ("other", bytes(16), "", ["orders", "other"]),
+    ],
+)
+@pytest.mark.parametrize("in_one_batch", [True, False])
+def test_a_name_or_an_id_that_is_taken_is_a_fault_in_whichever_batch(
+    name: str, id: bytes, reason: str, names: list[str], in_one_batch: bool
+):
+    second = record("TopicRecord", name=name, topic_id=id)
+    loader = load(partition(0), *([second] if in_one_batch else []))
+    if not in_one_batch:
+        loader.image()
+        loader.load_batch(batch(second, base_offset=2))
+    image = loader.image()
+    assert [fault.reason for fault in image.faults] == ([reason] if reason else [])
+    assert sorted(image.topics.by_name) == names
+    assert image.topics.by_name[name].partition_count == 0
 
 
 def test_clear_elr_of_all_topics_touches_only_partitions_that_have_some():

@@ -20,6 +20,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
 from metashell.common.errors import MetashellError, UsageError
 from metashell.quorum.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
+from metashell.quorum.embedded.background import RECORD, Record, Registry, run_in_background
 from metashell.quorum.embedded.layout import PREFIX, Options, check_made_with, make_layout, read_layout
 
 LONG_S = 60.0
@@ -348,6 +349,30 @@ def test_an_error_in_the_block_comes_out_of_it_and_stops_the_quorum() -> None:
         fail(quorum, 1)
         raise ZeroDivisionError
     quorum.stop()
+
+
+def test_what_is_known_of_a_background_quorum_is_its_owners_alone(tmp_path: Path) -> None:
+    registry = Registry(str(tmp_path / "folder"))
+    folder = str(tmp_path / "none")
+    record = Record(pid=os.getpid(), started_ms=1, bootstrap_controllers="localhost:1", directory=folder, log="l", is_kept=False)
+    assert registry.read() is None and not registry.is_alive
+    with registry.held():
+        assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o700
+        registry.write(record)
+        assert registry.read() == record
+    assert registry.living() is None and registry.read() == record
+    assert str(registry.refusal()) == "a quorum is being started or stopped"
+    with registry.held():
+        assert registry.read() is None, "of one that is dead nothing stays"
+    (tmp_path / "folder" / RECORD).write_text("[1]")
+    with pytest.raises(QuorumError, match="is not what `metashell quorum start` wrote"):
+        registry.read()
+
+
+def test_a_background_process_that_dies_without_a_word_is_told_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fork", lambda: os.posix_spawn("/bin/true", ["true"], {}))
+    with pytest.raises(QuorumError, match=f"^the quorum ended before it was ready; {tmp_path}/log may say why$"):
+        run_in_background(f"{tmp_path}/log", lambda announcement: 0)
 
 
 PROGRAM = """

@@ -36,6 +36,17 @@ def quorum(request: pytest.FixtureRequest) -> Quorum:
     return made
 
 
+SETTING = record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1")
+
+
+def alone() -> Quorum:
+    """One node, which leads and has committed a setting."""
+    quorum = Quorum.dynamic((1,))
+    quorum.elect()
+    quorum.commit(setting("a"))
+    return quorum
+
+
 def leader_id(quorum: Quorum) -> int:
     leader = quorum.leader()
     assert leader is not None
@@ -163,7 +174,7 @@ def test_a_log_that_begins_behind_a_snapshot_is_loaded_from_it():
     quorum = Quorum.dynamic((1,))
     quorum.elect()
     quorum.commit(setting("a"), setting("b"))
-    truncate_away(quorum, 1, record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1"))
+    truncate_away(quorum, 1, SETTING)
     watcher = Watcher(quorum)
     assert watcher.run(10_000, lambda: watcher.keys == {"a"})
     assert watcher.steps[0].batches is None
@@ -173,9 +184,7 @@ def test_a_log_that_begins_behind_a_snapshot_is_loaded_from_it():
 
 
 def test_a_log_that_is_cut_away_under_us_is_loaded_from_the_snapshot_and_is_one_step():
-    quorum = Quorum.dynamic((1,))
-    quorum.elect()
-    quorum.commit(setting("a"))
+    quorum = alone()
     watcher = Watcher(quorum)
     assert watcher.run(5_000, lambda: watcher.keys == {"a"})
     watcher.spoil = lambda response: FetchResponse(top_error=8)  # nothing gets through
@@ -245,10 +254,8 @@ def test_a_peer_that_lies_is_complained_of_and_nothing_of_it_shows(quorum: Quoru
 
 
 def test_another_page_of_a_snapshot_than_the_one_asked_for_is_no_snapshot():
-    quorum = Quorum.dynamic((1,))
-    quorum.elect()
-    quorum.commit(setting("a"))
-    truncate_away(quorum, 1, record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1"))
+    quorum = alone()
+    truncate_away(quorum, 1, SETTING)
     watcher = Watcher(quorum)
     watcher.spoil = huge_snapshot_page
     watcher.run(3_000)
@@ -258,10 +265,8 @@ def test_another_page_of_a_snapshot_than_the_one_asked_for_is_no_snapshot():
 
 
 def test_a_snapshot_that_is_gone_while_it_is_fetched_is_asked_for_anew():
-    quorum = Quorum.dynamic((1,))
-    quorum.elect()
-    quorum.commit(setting("a"))
-    truncate_away(quorum, 1, record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1"))
+    quorum = alone()
+    truncate_away(quorum, 1, SETTING)
     watcher = Watcher(quorum)
     pages: list[Response] = []
 
@@ -277,9 +282,7 @@ def test_a_snapshot_that_is_gone_while_it_is_fetched_is_asked_for_anew():
 
 
 def test_a_log_that_is_cut_back_to_what_was_consumed_still_knows_its_last_epoch():
-    quorum = Quorum.dynamic((1,))
-    quorum.elect()
-    quorum.commit(setting("a"))
+    quorum = alone()
     watcher = Watcher(quorum)
     leader = quorum.leader()
     assert leader is not None
@@ -312,7 +315,6 @@ def test_a_log_that_is_cut_back_to_what_was_consumed_still_knows_its_last_epoch(
     assert not watcher.observer.complaint
 
 
-SETTING = record("ConfigRecord", resource_type=2, resource_name="orders", name="a", value="1")
 ID = OffsetAndEpoch(40, 3)
 
 

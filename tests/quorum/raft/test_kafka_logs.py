@@ -13,7 +13,7 @@ from metashell.common.values import OffsetAndEpoch, uuid_text
 from metashell.quorum.raft.appending import check_fetched
 from metashell.quorum.raft.partition_state import PartitionState, SnapshotCheck
 from metashell.quorum.raft.voters import ControlValue, LeaderChange, VoterSet
-from tests.golden_cases import REPOSITORY
+from tests.golden_cases import REPOSITORY, json_lines
 from tests.quorum.raft.made import NO_VOTERS
 
 COMMITTED = REPOSITORY / "tests" / "golden"
@@ -107,8 +107,7 @@ def test_a_real_snapshot_is_complete_and_names_the_voters_that_its_log_has_there
 
 def described(root: Path) -> Iterator[tuple[OffsetAndEpoch, list[dict[str, object]]]]:
     """(high watermark and epoch, voters) of each `kafka-metadata-quorum describe --status`."""
-    for line in (root / "online.jsonl").read_text().splitlines():
-        case = json.loads(line)
+    for case in json_lines(root, "online"):
         if case["argv"][0] == "quorum" and case["argv"][-1] == "--status" and case["rc"] == 0:
             lines = dict(re.findall(r"(\w+): +(.*)", case["stdout"]["text"]))
             yield OffsetAndEpoch(int(lines["HighWatermark"]), int(lines["LeaderEpoch"])), json.loads(lines["CurrentVoters"])
@@ -128,11 +127,11 @@ def printed(voters: VoterSet) -> list[dict[str, object]]:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("cluster", ["4.3.1/main", "4.3.1/default", "3.9.2/default"])
-def test_the_voters_at_a_high_watermark_are_those_that_kafkas_tool_printed_then(full_golden: Path, cluster: str):
-    answers = list(described(full_golden / cluster))
+def test_the_voters_at_a_high_watermark_are_those_that_kafkas_tool_printed_then(golden: Path, cluster: str):
+    answers = list(described(golden / cluster))
     assert answers
     directory = max(
-        (full_golden / cluster / "data").glob("*/*/*/__cluster_metadata-0"),
+        (golden / cluster / "data").glob("*/*/*/__cluster_metadata-0"),
         key=lambda path: sum(log.stat().st_size for log in path.glob("*.log")),
     )
     for position, voters in answers:

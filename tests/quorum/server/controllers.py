@@ -34,12 +34,13 @@ QUICK = {"controller.quorum.fetch.timeout.ms": 1000}
 """For quorums whose leader dies: the others notice soon."""
 
 
-class Controllers:
-    """Members by id, each with its directory; those that run are in `running`. An async context manager that kills what is left."""
+class Formatted:
+    """Members by id, each with its configuration and its formatted directory."""
 
     def __init__(
         self, folder: Path, count: int = 3, settings: Mapping[str, object] | None = None, *, dynamic: bool = True, words: Sequence[str] = ()
     ) -> None:
+        self.folder = folder
         self.ports = dict(zip(range(1, count + 1), free_ports(count), strict=True))
         addresses = {id: f"localhost:{port}" for id, port in self.ports.items()}
         if dynamic:
@@ -47,15 +48,25 @@ class Controllers:
         else:
             self.quorum = {"controller.quorum.voters": ",".join(f"{id}@{address}" for id, address in addresses.items())}
         initial = ",".join(f"{id}@{address}:{DIRECTORY_IDS[id]}" for id, address in addresses.items())
+        self._words = [*words, "--initial-controllers", initial] if dynamic else [*words]
         self.configs: dict[int, Path] = {}
-        self.running: dict[int, ControllerServer] = {}
-        self.events: dict[int, list[str]] = {id: [] for id in self.ports}
         for id, port in self.ports.items():
             own = controller_settings(id, port, folder / f"node-{id}", self.quorum)
             self.configs[id] = write_config(folder / f"{id}.properties", own, PATIENT, settings or {})
-            asked = ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id]), *words]
-            done = run_main(kafka_storage, [*asked, "--initial-controllers", initial] if dynamic else asked, cwd=folder)
-            assert done.status == 0, done.stderr
+            self.format(id)
+
+    def format(self, id: int) -> None:
+        done = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id]), *self._words], cwd=self.folder)
+        assert done.status == 0, done.stderr
+
+
+class Controllers(Formatted):
+    """Those that run are in `running`. An async context manager that kills what is left."""
+
+    def __init__(self, *about: Any, **more: Any) -> None:
+        super().__init__(*about, **more)
+        self.running: dict[int, ControllerServer] = {}
+        self.events: dict[int, list[str]] = {id: [] for id in self.ports}
 
     async def __aenter__(self) -> Controllers:
         await asyncio.gather(*map(self.start, self.ports))

@@ -17,6 +17,7 @@ from metashell.codec.error_codes import (
     NOT_CONTROLLER,
     PRINCIPAL_DESERIALIZATION_FAILURE,
     UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.codec.registry import message_type
 from metashell.metadata.image import DelegationToken, MetadataImage
@@ -68,6 +69,24 @@ async def test_who_has_no_right_is_refused_also_by_raft(tmp_path: Path, request_
         await eventually(lambda: active.machine.is_caught_up)
         assert (await ask(active, request_)).error_code == CLUSTER_AUTHORIZATION_FAILED
         assert active.is_active
+
+
+async def test_only_the_metadata_partition_is_described(tmp_path: Path) -> None:
+    made = messages.DescribeQuorumRequest
+
+    def asked(*topics: tuple[str, tuple[int, ...]]) -> Any:
+        own = {name: tuple(made.PartitionData(partition_index=number) for number in numbers) for name, numbers in topics}
+        return made(topics=tuple(made.TopicData(topic_name=name, partitions=partitions) for name, partitions in own.items()))
+
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        for topics in ([("t", (0,))], [(TOPIC, (1,))], [(TOPIC, (0, 1))], [(TOPIC, (0,)), ("t", (0, 2))]):
+            answer = await ask(active, asked(*topics))
+            found = [(topic.topic_name, tuple(one.partition_index for one in topic.partitions)) for topic in answer.topics]
+            assert (answer.error_code, found) == (NONE, topics)
+            assert {one.error_code for topic in answer.topics for one in topic.partitions} == {UNKNOWN_TOPIC_OR_PARTITION}
+        (topic,) = (await ask(active, DESCRIBE)).topics
+        assert (topic.partitions[0].error_code, topic.partitions[0].leader_id) == (NONE, 1)
 
 
 async def test_before_the_log_was_read_nobody_but_super_users_has_a_right(tmp_path: Path) -> None:

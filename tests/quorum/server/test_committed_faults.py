@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,20 @@ def spoil(path: str, text: bytes) -> None:
         file.write(data)
 
 
+async def stopped_by(log: Any, notice: Committed | SnapshotToLoad) -> str:
+    """What stops a replica that hears of this: nothing of it counts."""
+    core, machine = Core(), ImageMachine()
+    feed = feeding(core, log, machine)
+    feed.notice(notice)
+    await eventually(lambda: bool(core.stopped))
+    assert isinstance(core.stopped[0], LogCorruptError)
+    assert not machine.image.topics.by_id and not core.consumed_to
+    await feed.close()
+    if isinstance(log, MetadataLog):
+        log.close()
+    return str(core.stopped[0])
+
+
 @pytest.mark.parametrize("padding", [0, 30_000])
 async def test_a_bit_that_flips_in_a_snapshot_of_an_open_log_stops_the_replica_that_loads_it(tmp_path: Path, padding: int) -> None:
     log = made_log(tmp_path, padding)
@@ -110,14 +125,7 @@ async def test_a_bit_that_flips_in_a_snapshot_of_an_open_log_stops_the_replica_t
     log.close()
     log = MetadataLog.open(str(tmp_path))
     spoil(log.snapshot_path(ID), b"orders")
-    core, machine = Core(), ImageMachine()
-    feed = feeding(core, log, machine)  # type: ignore[arg-type]
-    feed.notice(SnapshotToLoad(7, ID))
-    await eventually(lambda: bool(core.stopped))
-    assert isinstance(core.stopped[0], LogCorruptError) and "CRC-32C" in str(core.stopped[0])
-    assert not machine.image.topics.by_id and not core.consumed_to
-    await feed.close()
-    log.close()
+    assert "CRC-32C" in await stopped_by(log, SnapshotToLoad(7, ID))
 
 
 @pytest.mark.parametrize("cut", ["footer", "batch"])
@@ -128,13 +136,7 @@ async def test_a_snapshot_that_ends_too_early_stops_the_replica_that_loads_it(tm
     end = batches_in(data, "x")[-1].position
     log = MemoryLog()
     log.add_snapshot(ID, data[:end] if cut == "footer" else data[: end + 1])
-    core, machine = Core(), ImageMachine()
-    feed = feeding(core, log, machine)
-    feed.notice(SnapshotToLoad(7, ID))
-    await eventually(lambda: bool(core.stopped))
-    assert isinstance(core.stopped[0], LogCorruptError) and not core.consumed_to
-    assert "footer" in str(core.stopped[0])
-    await feed.close()
+    assert "footer" in await stopped_by(log, SnapshotToLoad(7, ID))
 
 
 async def test_a_snapshot_whose_file_was_cut_short_stops_the_replica_that_loads_it(tmp_path: Path) -> None:
@@ -143,27 +145,14 @@ async def test_a_snapshot_whose_file_was_cut_short_stops_the_replica_that_loads_
     path = log.snapshot_path(ID)
     os.chmod(path, 0o644)
     os.truncate(path, log.snapshot_size(ID) - 1)
-    core, machine = Core(), ImageMachine()
-    feed = feeding(core, log, machine)  # type: ignore[arg-type]
-    feed.notice(SnapshotToLoad(7, ID))
-    await eventually(lambda: bool(core.stopped))
-    assert isinstance(core.stopped[0], LogCorruptError) and "the file ends at byte" in str(core.stopped[0])
-    await feed.close()
-    log.close()
+    assert "the file ends at byte" in await stopped_by(log, SnapshotToLoad(7, ID))
 
 
 async def test_a_bit_that_flips_in_the_log_while_it_is_open_stops_the_replica_that_reads_it(tmp_path: Path) -> None:
     made_log(tmp_path).close()
     log = MetadataLog.open(str(tmp_path))
     spoil(os.path.join(log.directory, f"{0:020d}.log"), b"orders")
-    core, machine = Core(), ImageMachine()
-    feed = feeding(core, log, machine)  # type: ignore[arg-type]
-    feed.notice(Committed(7, 0, 2))
-    await eventually(lambda: bool(core.stopped))
-    assert isinstance(core.stopped[0], LogCorruptError) and "CRC-32C" in str(core.stopped[0])
-    assert not machine.image.topics.by_id and not core.consumed_to
-    await feed.close()
-    log.close()
+    assert "CRC-32C" in await stopped_by(log, Committed(7, 0, 2))
 
 
 def pages(log: MetadataLog, size: int) -> Sequence[bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE, NOT_CONTROLLER
+from metashell.common.errors import MetashellError
 from metashell.disk.directory import first_records_file
+from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.source import open_source
 from metashell.metadata.image import ReplayError, load_image
 from metashell.quorum.controller import QuorumController
@@ -106,6 +109,36 @@ async def test_a_sole_controller_never_acknowledges_what_a_resignation_lost(tmp_
         await eventually(lambda: active.is_active and active.epoch > epoch)
         assert await create(active, "lost-1") == NONE
         assert topics_of(active) == {"lost-1"}
+
+
+async def test_a_sole_controller_that_is_elected_again_leads_again_and_one_that_has_ended_registers_no_more(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        await add_broker(active, 1)
+        assert await create(active, "before") == NONE
+        assert (active.machine.claims, active.machine.waiting) == (1, 0)
+        active.replica.driver.resign(active.node.epoch)
+        await eventually(lambda: active.machine.claims == 2 and active.is_active)
+        assert active.machine.controller.state.claim_epoch == active.node.epoch == active.epoch > 1
+        assert await create(active, "after") == NONE
+        await eventually(lambda: active.registration._task is None)
+        await quorum.stop(1)
+        assert active.registration._is_closed and active.failure.result() is None
+        active.registration.look()
+        assert active.registration._task is None
+
+
+async def test_a_start_that_fails_lets_the_directory_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = Controllers(tmp_path, 1)
+    closed: list[str] = []
+    close = MetadataLog.close
+    monkeypatch.setattr(MetadataLog, "close", lambda log: closed.append(log.directory) or close(log))  # type: ignore[func-returns-value]
+    with socket.create_server(("localhost", quorum.ports[1])), pytest.raises((OSError, MetashellError), match="use"):
+        await quorum.start(1)
+    assert len(closed) == 1 and not quorum.running
+    active = await quorum.start(1)
+    await eventually(lambda: active.is_active)
+    await quorum.kill(1)
 
 
 USER = ("-S", "SCRAM-SHA-256=[name=alice,password=secret]", "-r", "4.2", "-f", "group.version=0")
@@ -198,6 +231,10 @@ async def test_kraft_version_is_upgraded_once_every_voter_has_told_its_directory
     async with Controllers(tmp_path, settings=QUICK, dynamic=False) as quorum:
         everyone = list(quorum.running.values())
         assert {server.node.kraft_version for server in everyone} == {0}
+        first = await quorum.active()
+        # So that the level and the epoch are two numbers.
+        first.replica.driver.resign(first.node.epoch)
+        await eventually(lambda: all(server.node.epoch >= 2 for server in everyone))
         code = INVALID_UPDATE_VERSION
         while code != NONE:
             assert code in (INVALID_UPDATE_VERSION, NOT_CONTROLLER)

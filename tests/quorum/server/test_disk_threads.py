@@ -132,6 +132,15 @@ class Scripted:
         request = begin(leader_id, epoch)
         self.driver.step(lambda now_ms: self.node.handle_request("token", request, LISTENER, now_ms))
 
+    async def depose(self) -> tuple[int, Send]:
+        """Lead, append what nobody else gets, and follow another leader; the first epoch, and the first fetch of the next one."""
+        epoch = await self.lead()
+        self.driver.prepare(epoch, [b"never committed"])
+        self.driver.schedule()
+        await eventually(lambda: self.log.flushed_offset == 2)
+        self.follow(2, epoch + 1)
+        return epoch, await self.asked(FetchRequest)
+
     async def end(self) -> None:
         self.disk.gate.open()
         self.driver.stop()
@@ -194,12 +203,7 @@ async def test_no_disk_is_waited_for_on_the_loops_thread_whatever_the_log_goes_t
 
 async def test_while_a_cut_waits_for_the_disk_nothing_leaves_and_nothing_else_happens(tmp_path: Path) -> None:
     one = Scripted(tmp_path)
-    epoch = await one.lead()
-    one.driver.prepare(epoch, [b"never committed"])
-    one.driver.schedule()
-    await eventually(lambda: one.log.flushed_offset == 2)
-    one.follow(2, epoch + 1)
-    send = await one.asked(FetchRequest)
+    epoch, send = await one.depose()
     one.disk.gate.shut()
     one.answer(send, divided(2, epoch + 1, 0, 0))
     await eventually(lambda: one.disk.gate.waiting == 1)
@@ -216,12 +220,7 @@ async def test_while_a_cut_waits_for_the_disk_nothing_leaves_and_nothing_else_ha
 
 async def test_an_error_while_the_log_is_cut_stops_the_replica(tmp_path: Path) -> None:
     one = Scripted(tmp_path)
-    epoch = await one.lead()
-    one.driver.prepare(epoch, [b"never committed"])
-    one.driver.schedule()
-    await eventually(lambda: one.log.flushed_offset == 2)
-    one.follow(2, epoch + 1)
-    send = await one.asked(FetchRequest)
+    epoch, send = await one.depose()
     one.disk.gate.error = OSError(5, "Input/output error")
     one.answer(send, divided(2, epoch + 1, 0, 0))
     assert await one.driver.failure is one.disk.gate.error
@@ -231,12 +230,7 @@ async def test_an_error_while_the_log_is_cut_stops_the_replica(tmp_path: Path) -
 
 async def test_a_step_that_waits_for_both_quorum_state_and_a_cut_is_performed_once(tmp_path: Path) -> None:
     one = Scripted(tmp_path)
-    epoch = await one.lead()
-    one.driver.prepare(epoch, [b"never committed"])
-    one.driver.schedule()
-    await eventually(lambda: one.log.flushed_offset == 2)
-    one.follow(2, epoch + 1)
-    await one.asked(FetchRequest)
+    epoch, _ = await one.depose()
     await eventually(lambda: one.driver.durable.election.epoch == epoch + 1)
 
     def cut_and_move_on(now_ms: int) -> Ready:

@@ -280,3 +280,41 @@ async def test_a_downloaded_snapshot_is_not_there_before_the_step_that_takes_it(
         driver._run()
         await eventually(lambda: "there" in happened)
         assert happened.index("step") < happened.index("there")
+
+
+async def test_who_watches_a_driver_hears_of_each_step_and_of_its_end(tmp_path: Path) -> None:
+    async with Quorum(tmp_path, 1) as quorum:
+        leader = await quorum.leader()
+        driver = leader.running.driver
+        await eventually(lambda: not driver._begun)
+        heard: list[bool] = []
+        end = driver.watch(lambda: heard.append(driver.is_stopped))
+        forgotten = driver.watch(lambda: heard.append(True))
+        forgotten()
+        driver.step(driver.node.poll)
+        assert heard == [False]
+        error = OSError(5, "as the test wants it")
+        timers = [driver._timer, driver._tidying]
+        driver.stop(error)
+        assert [timer is not None and timer.cancelled() for timer in timers] == [True, True]
+        driver.stop(ValueError("a second reason"))
+        driver.step(driver.node.poll)
+        assert heard == [False, True] and driver.failure.result() is error
+        end()
+        assert await driver.drained(LIMIT_S)
+
+
+async def test_what_is_held_back_leaves_once_it_is_released(tmp_path: Path) -> None:
+    async with Quorum(tmp_path, 1) as quorum:
+        leader = await quorum.leader()
+        driver, node = leader.running.driver, leader.running.node
+        end = node.log_end_offset
+        driver.hold()
+        driver.prepare(node.epoch, [b"a"])
+        driver.schedule()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert node.log_end_offset == end
+        driver.release()
+        await driver.committed(end, node.epoch)
+        await eventually(lambda: values_in(leader) == [b"a"])

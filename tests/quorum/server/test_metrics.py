@@ -15,10 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from metashell.codec import messages
 from metashell.codec.error_codes import REQUEST_TIMED_OUT
+from metashell.metadata.image import BrokerRegistration
 from metashell.quorum.server import endpoint as endpoint_module
 from metashell.quorum.server.endpoint import CONNECTIONS_MAX, REQUEST_MAX, Endpoint, serve_metrics
 from metashell.quorum.server.event_queue import ServerEvent, TimeWindow
-from metashell.quorum.server.metrics import PartitionCounts
+from metashell.quorum.server.metrics import Metrics, PartitionCounts, registration_state
 from tests.coroutines import eventually
 from tests.quorum.controller.cluster import Cluster
 from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask
@@ -236,6 +237,79 @@ async def test_an_endpoint_that_closes_leaves_no_connection_open(tmp_path: Path)
                 gc.collect()
                 with suppress(ConnectionError):
                     assert await asyncio.get_running_loop().sock_recv(early, 1) == b""
+
+
+def value_of(metrics: Metrics, name: str, **labels: str) -> float:
+    """One sample of the metrics as they are now."""
+    (family,) = (family for family in metrics.families() if family.name == name)
+    (value,) = (value for own, value in family.samples if dict(own) == labels)
+    return value
+
+
+async def test_ages_and_lags_are_by_the_clock_and_bounded(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as controllers:
+        server = await controllers.active()
+        machine = server.machine
+        epoch = await add_broker(server, 1)
+        metrics = Metrics(server)
+        now_s = began_s = metrics._clock()
+        metrics._clock = lambda: now_s
+        age = "kafka_server_snapshotemitter_latestsnapshotgeneratedagems"
+        now_s += 7
+        assert 7000 <= value_of(metrics, age) < 8000, "none so far: since the start"
+        server.replica.feed._maker.made += 1
+        metrics._look()
+        assert value_of(metrics, age) == 0
+        now_s += 5
+        metrics._look()
+        assert value_of(metrics, age) == 5000
+        assert value_of(metrics, "metashell_uptime_seconds") >= now_s - began_s
+        name, session_ms = CONTROLLER + "timesincelastheartbeatreceivedms", machine.controller.state.settings.session_timeout_ms
+        heard_ms = machine.controller.state.heartbeats.contacted_ms(1, epoch)
+        assert heard_ms is not None
+        for later_ms, silent_ms in ((-5, 0), (0, 0), (40, 40), (session_ms + 1, session_ms)):
+            machine.now_ms = lambda later_ms=later_ms: heard_ms + later_ms  # type: ignore[method-assign, misc]
+            assert value_of(metrics, name, broker="1") == silent_ms
+        change = messages.PartitionChangeRecord
+        metrics._on_replayed([(change(leader_recovery_state=state), 0) for state in (-1, 0, 1, 1)], 0)
+        assert value_of(metrics, "kafka_controller_controllerstats_uncleanleaderelections") == 2
+        lag, stamp = CONTROLLER + "lastappliedrecordlagms", machine.applied_ms
+        machine.wall_ms = lambda: stamp + 300
+        assert value_of(metrics, lag) == 0, "it is the one that writes"
+        assert value_of(metrics, CONTROLLER + "lastappliedrecordoffset") == machine.controller.state.next_write_offset - 1
+        metrics._counts.offset = 3
+        assert value_of(metrics, CONTROLLER + "globaltopiccount") == 0
+        counted: list[str] = []
+        metrics._counts.reset = lambda: counted.append("anew")  # type: ignore[method-assign]
+        metrics._look()
+        assert not counted
+        machine.loads += 1
+        metrics._look()
+        metrics._look()
+        assert counted == ["anew"]
+        metrics.close()
+        assert (machine.queue.on_done, machine.on_decided, machine.on_replayed) == (None, None, None)
+
+
+async def test_a_standby_lags_by_the_age_of_what_it_applied_last(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 2, QUICK) as controllers:
+        active = await controllers.active()
+        standby = next(server for server in controllers.running.values() if server is not active)
+        await eventually(lambda: standby.machine.applied_ms > 0 and standby.image.features.metadata_version is not None)
+        machine, metrics = standby.machine, Metrics(standby)
+        for applied_ms, lag_ms in ((1000, 500), (1500, 0), (1501, 0), (-1, 0)):
+            machine.applied_ms, machine.wall_ms = applied_ms, lambda: 1500
+            assert value_of(metrics, CONTROLLER + "lastappliedrecordlagms") == lag_ms
+        assert value_of(metrics, CONTROLLER + "lastappliedrecordoffset") == machine.controller.state.committed_offset
+        assert value_of(metrics, CONTROLLER + "activecontrollercount") == 0
+        assert not any(family.name.endswith("lastheartbeatreceivedms") for family in metrics.families())
+        metrics.close()
+
+
+def test_a_broker_is_counted_by_its_registration() -> None:
+    states = [(True, False, 10), (True, True, 10), (False, True, 20), (False, False, 30)]
+    for fenced, leaving, state in states:
+        assert registration_state(BrokerRegistration(1, 0, bytes(16), fenced=fenced, in_controlled_shutdown=leaving)) == state
 
 
 async def test_a_request_whose_time_was_over_is_counted_also_if_only_its_parts_say_so(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import TopicRecord
 from metashell.codec.metadata_records import write_metadata_record
 from metashell.common.errors import MetashellError, UsageError
@@ -20,14 +19,11 @@ from metashell.metadata.image import load_image
 from metashell.quorum.server.feed import ImageMachine
 from tests.coroutines import eventually
 from tests.net.certificates import Authority
-from tests.running import run_main
-from tools.interop.nodes import controller_settings, free_ports, write_config
+from tests.quorum.server.controllers import Formatted
 from tools.interop.voter import Voter, start_voter
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-DIRECTORY_IDS = {id: f"{'A' * 20}{id}g" for id in (1, 2, 3)}
 QUICK = {
     "controller.quorum.election.timeout.ms": 300,
     "controller.quorum.fetch.timeout.ms": 600,
@@ -36,29 +32,12 @@ QUICK = {
 }
 
 
-class Place:
-    """Three configurations, formatted; the voters that run on them."""
+class Place(Formatted):
+    """Three directories; the voters that run on them."""
 
     def __init__(self, folder: Path, security: dict[str, object], *, dynamic: bool) -> None:
-        ports = dict(zip((1, 2, 3), free_ports(3), strict=True))
-        addresses = {id: f"localhost:{port}" for id, port in ports.items()}
-        if dynamic:
-            quorum = {"controller.quorum.bootstrap.servers": ",".join(addresses.values())}
-        else:
-            quorum = {"controller.quorum.voters": ",".join(f"{id}@{address}" for id, address in addresses.items())}
-        initial = ",".join(f"{id}@{address}:{DIRECTORY_IDS[id]}" for id, address in addresses.items())
-        self.format_words = ["--initial-controllers", initial] if dynamic else []
-        self.folder = folder
-        self.configs = {}
+        super().__init__(folder, settings={**QUICK, **security}, dynamic=dynamic)
         self.voters: dict[int, Voter] = {}
-        for id, port in ports.items():
-            settings = controller_settings(id, port, folder / f"node-{id}", quorum)
-            self.configs[id] = write_config(folder / f"{id}.properties", settings, QUICK, security)
-            self.format(id)
-
-    def format(self, id: int) -> None:
-        done = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(self.configs[id]), *self.format_words], cwd=self.folder)
-        assert done.status == 0, done.stderr
 
     async def start(self, id: int) -> None:
         self.voters[id] = await start_voter(str(self.configs[id]), may_stand=True)

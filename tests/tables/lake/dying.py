@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,6 +59,14 @@ class DyingStore:
         for source, target, size in moves:
             self._life.step(f"move {source}")
             self._store.move(source, target, size)
+
+
+def steps_of(work: Callable[[], Any]) -> list[str]:
+    """The steps of a run that nothing ends."""
+    life = Life()
+    with living(life):
+        work()
+    return life.steps
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pyarrow as pa
@@ -57,6 +60,40 @@ def node(folder: Path, node_id: int = 1, cluster: str = CLUSTER, directory: str 
     text = f"version=1\ncluster.id={cluster}\nnode.id={node_id}\n" + (f"directory.id={directory}\n" if directory else "")
     (folder / "meta.properties").write_text(text, "utf-8")
     return log
+
+
+SOAKS = bool(os.environ.get("METASHELL_SOAK"))
+"""Then every step is tried, and seeds are new ones."""
+
+
+def some_of(count: int, every: int) -> list[int]:
+    """The first and the last of some steps, and each `every`-th between them; all of them in a soak run."""
+    return sorted({*range(0, count, 1 if SOAKS else every), count - 1})
+
+
+def some_seeds(count: int) -> list[int]:
+    """The seeds of a property; new ones in a soak run, ten times as many."""
+    if not SOAKS:
+        return list(range(count))
+    begin = int(os.environ.get("METASHELL_SEED") or time_ns() // 1_000_000)
+    return list(range(begin, begin + 10 * count))
+
+
+TOPIC = {"tables": ("topic",), "target_size": 1 << 20}
+"""Options of an append that is quick and puts small files together."""
+
+
+def grown(place: Path, count: int) -> Path:
+    """A node below a folder whose log has so many topics by now, eight a day; gives the node's log directory."""
+    (node(place / "node") / SEGMENT).write_bytes(topics(0, count, step=DAY // 8))
+    return place / "node"
+
+
+def copied(lake: Path, to: Path) -> Path:
+    """A copy of a lake, if there is one yet."""
+    if lake.exists():
+        shutil.copytree(lake, to)
+    return to
 
 
 def run(out: Path | str, *paths: Path, **options: Any) -> AppendReport:

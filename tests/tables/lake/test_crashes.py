@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.tables.lake.dying import Died, Life, living
-from tests.tables.lake.lakes import DAY, SEGMENT, left_over, node, rows, run, topics
+from tests.tables.lake.dying import Died, Life, living, steps_of
+from tests.tables.lake.lakes import DAY, SEGMENT, copied, left_over, node, rows, run, some_of, topics
 
 pytestmark = pytest.mark.slow
 
@@ -21,26 +21,18 @@ def dies_everywhere(tmp_path: Path, first: Do, second: Do) -> None:
     """Do `first` whole; then `second` to a copy of the lake, once for each step that it has, dying there, and once more."""
     base = tmp_path / "base"
     first(base)
-    whole = copy(base, tmp_path / "whole")
-    life = Life()
-    with living(life):
-        second(whole)
-    assert len(life.steps) > 5
+    whole = copied(base, tmp_path / "whole")
+    steps = steps_of(lambda: second(whole))
+    assert len(steps) > 5
     wanted = everything(whole)
-    for last in range(len(life.steps)):
-        out = copy(base, tmp_path / f"died-{last}")
+    for last in some_of(len(steps), 2):
+        out = copied(base, tmp_path / f"died-{last}")
         with living(Life(last)), pytest.raises(Died):
             second(out)
         second(out)
-        assert everything(out) == wanted, f"died before {life.steps[last]}"
-        assert left_over(out) == [], f"died before {life.steps[last]}"
+        assert everything(out) == wanted, f"died before {steps[last]}"
+        assert left_over(out) == [], f"died before {steps[last]}"
         shutil.rmtree(out)
-
-
-def copy(lake: Path, to: Path) -> Path:
-    if lake.exists():
-        shutil.copytree(lake, to)
-    return to
 
 
 def everything(lake: Path) -> dict[str, list[dict[str, Any]]]:
@@ -80,12 +72,10 @@ def test_an_append_that_replaces_and_compacts(tmp_path: Path) -> None:
 
 def test_a_recovery_that_dies_too(tmp_path: Path) -> None:
     (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 6))
-    life = Life()
-    with living(life):
-        run(tmp_path / "whole", tmp_path / "node")
+    steps = steps_of(lambda: run(tmp_path / "whole", tmp_path / "node"))
     wanted = everything(tmp_path / "whole")
-    for last in range(len(life.steps)):
-        for again in range(0, 9, 2):
+    for last in some_of(len(steps), 2):
+        for again in some_of(9, 4):
             out = tmp_path / f"{last}-{again}"
             for died in (last, again):
                 with living(Life(died)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from metashell.tables.lake.layout import work_of
 from metashell.tables.lake.ledger import LakeState
 from metashell.tables.stores import Store, open_store
 from tests.tables.lake.dying import Life
-from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, run, topics
+from tests.tables.lake.lakes import DAY, SEGMENT, copied, expected, left_over, names, node, run, topics
 from tests.tables.lake.sleeping import Lease, LeasedStore, Sleeper, Two, Waker
 
 
@@ -64,13 +63,13 @@ def test_a_writer_that_fails_while_another_has_its_lock_disturbs_nobody(tmp_path
 
     counts = []
     for name in ("bad", "good"):
-        out = _copy(base, tmp_path / f"counted-{name}")
+        out = copied(base, tmp_path / f"counted-{name}")
         counts.append(steps(name, out))
     assert counts[0] >= 1 and counts[1] > 5
     failed = 0
     for sleeps_at in range(counts[0]):
         for wakes_at in range(counts[1]):
-            out = _copy(base, tmp_path / f"{sleeps_at}-{wakes_at}")
+            out = copied(base, tmp_path / f"{sleeps_at}-{wakes_at}")
             two, sleeper = Two(), Sleeper(sleeps_at)
             with two.patched():
                 wake = two.sleeping(sleeper, lambda out=out: run(out, tmp_path / "bad", tables=("topic",)))  # type: ignore[misc]
@@ -83,9 +82,3 @@ def test_a_writer_that_fails_while_another_has_its_lock_disturbs_nobody(tmp_path
             assert names(out) == expected(0, 14)
             assert left_over(out) == []
     assert failed == counts[0] * counts[1]
-
-
-def _copy(base: Path, out: Path) -> Path:
-    if base.exists():
-        shutil.copytree(base, out)
-    return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -13,14 +12,10 @@ import pytest
 from metashell.tables.lake.layout import read_format, read_state
 from metashell.tables.stores import open_store
 from tests.tables.lake.dying import Died, Life
-from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, run, topics
+from tests.tables.lake.lakes import SOAKS, TOPIC, copied, expected, grown, left_over, names, run
 from tests.tables.lake.sleeping import Sleeper, Two, Waker
 
 pytestmark = pytest.mark.slow
-
-SOAKS = bool(os.environ.get("METASHELL_SOAK"))
-"""Then each step of one writer is tried with each of the other."""
-TOPIC = {"tables": ("topic",), "target_size": 1 << 20}
 
 
 class Story:
@@ -30,40 +25,31 @@ class Story:
         self.place = place
         self.base = place / "base"
         self.first, self.second = first, second
-        self.grow(6)
+        grown(place, 6)
         if has_lake:
             run(self.base, place / "node", **TOPIC)
-            self.grow(10)
-
-    def grow(self, count: int) -> None:
-        (node(self.place / "node") / SEGMENT).write_bytes(topics(0, count, step=DAY // 8))
+            grown(place, 10)
 
     def steps(self) -> list[str]:
         """Those of a writer that nobody disturbs."""
         two, life = Two(), Life()
-        out = self.copy("counted")
+        out = copied(self.base, self.place / "counted")
         with two.patched():
             two.live(life, lambda: self.write(out, self.first))
         assert two.ended == {}
         shutil.rmtree(out)
         return life.steps
 
-    def copy(self, name: str) -> Path:
-        out = self.place / name
-        if self.base.exists():
-            shutil.copytree(self.base, out)
-        return out
-
     def write(self, out: Path, options: dict[str, Any]) -> None:
         run(out, self.place / "node", **{**TOPIC, **options})
 
     def tell(self, sleeps_at: int, wakes_at: int, *, dies: bool) -> str:
         """Both writers, then one more; what the first said at its end."""
-        out, two, sleeper = self.copy(f"{sleeps_at}-{wakes_at}-{dies}"), Two(), Sleeper(sleeps_at)
-        self.grow(10)
+        out, two, sleeper = copied(self.base, self.place / f"{sleeps_at}-{wakes_at}-{dies}"), Two(), Sleeper(sleeps_at)
+        grown(self.place, 10)
         with two.patched():
             wake = two.sleeping(sleeper, lambda: self.write(out, self.first))
-            self.grow(14)
+            grown(self.place, 14)
             waker = Waker(wakes_at, wake, dies=dies)
             with suppress(Died):
                 two.live(waker, lambda: self.write(out, self.second))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,14 +14,11 @@ from metashell.common.errors import MetashellError, PathError
 from metashell.tables.lake.layout import OWN, read_state
 from metashell.tables.stores import locks, open_store
 from tests.s3_faults import DROP, HOLD, LOSE, Fault, FaultyS3, Request
-from tests.tables.lake.lakes import DAY, SEGMENT, expected, node, run, topics
+from tests.tables.lake.lakes import TOPIC, expected, grown, run, some_of
 from tests.tables.lake.test_kill import store_names
 
 pytestmark = pytest.mark.slow
 
-SOAKS = bool(os.environ.get("METASHELL_SOAK"))
-"""Then keys expire at each request."""
-TOPIC = {"tables": ("topic",), "target_size": 1 << 20}
 Through = Callable[..., "Iterator[FaultyS3]"]
 
 
@@ -40,15 +36,6 @@ def through(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Through:
     return proxied  # type: ignore[return-value]
 
 
-@pytest.fixture
-def grow(tmp_path: Path) -> Callable[[int], Path]:
-    def grown(count: int) -> Path:
-        (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, count, step=DAY // 8))
-        return tmp_path / "node"
-
-    return grown
-
-
 def is_whole(out: str, count: int) -> bool:
     """Whether each record is there once, and nothing is but what the commits name, and what a probe without keys could not remove."""
     store = open_store(out)
@@ -59,29 +46,29 @@ def is_whole(out: str, count: int) -> bool:
     return {file.name for file in store.files("table=topic")} == set(state.files)
 
 
-def test_a_store_that_fails_every_tenth_request_in_another_way(s3: str, grow: Callable[[int], Path], through: Through) -> None:
+def test_a_store_that_fails_every_tenth_request_in_another_way(s3: str, tmp_path: Path, through: Through) -> None:
     ways = cycle((503, DROP, LOSE, 500))
     with through(lambda request: next(ways) if request.number % 10 == 7 else None) as faulty:
         for count in (6, 10):
-            assert run(f"{s3}/lake", grow(count), **TOPIC).rows["topic"] in (4, 6)
-        assert run(f"{s3}/lake", grow(10), **TOPIC).rows == {}
+            assert run(f"{s3}/lake", grown(tmp_path, count), **TOPIC).rows["topic"] in (4, 6)
+        assert run(f"{s3}/lake", grown(tmp_path, 10), **TOPIC).rows == {}
         assert len(faulty.seen) > 80
     assert is_whole(f"{s3}/lake", 10)
 
 
-def test_keys_that_expire_at_any_request(s3: str, grow: Callable[[int], Path], through: Through) -> None:
+def test_keys_that_expire_at_any_request(s3: str, tmp_path: Path, through: Through) -> None:
     out, has = f"{s3}/lake", 10
-    run(out, grow(6), **TOPIC)
+    run(out, grown(tmp_path, 6), **TOPIC)
     with through(lambda request: None) as faulty:
-        run(out, grow(has), **TOPIC)
+        run(out, grown(tmp_path, has), **TOPIC)
     count = len(faulty.seen)
     assert count > 40
     said = set()
-    for last in range(0, count, 1 if SOAKS else 19):
+    for last in some_of(count, 19):
         has += 2
         with through(lambda request, last=last: 403 if request.number >= last else None):
             try:
-                run(out, grow(has), **TOPIC)
+                run(out, grown(tmp_path, has), **TOPIC)
             except MetashellError as error:
                 said.add(re.sub(r"[0-9a-f]{8,}", "ID", str(error)))
                 # Behind the commit only small files are put together: then it says that what is new is there.
@@ -92,21 +79,21 @@ def test_keys_that_expire_at_any_request(s3: str, grow: Callable[[int], Path], t
                 assert re.match(rf"{out}\S*: the credentials have expired \(\w+: ExpiredToken\){added}$", str(error)), error
         # Its lock lives on, as it could not be removed; the process that had it is this one.
         open_store(out).remove_below(locks.LOCK_FOLDER)
-        run(out, grow(has), **TOPIC)
+        run(out, grown(tmp_path, has), **TOPIC)
     assert is_whole(out, has)
     assert len(said) > 2
 
 
-def test_a_list_that_is_late(s3: str, grow: Callable[[int], Path], through: Through) -> None:
+def test_a_list_that_is_late(s3: str, tmp_path: Path, through: Through) -> None:
     with through(lambda request: None, late_s=0.15):
         for count in (6, 10):
-            run(f"{s3}/lake", grow(count), **TOPIC)
+            run(f"{s3}/lake", grown(tmp_path, count), **TOPIC)
             # Its commits are asked for by name; what lists show late is no missing row.
-            assert run(f"{s3}/lake", grow(count), **TOPIC).rows == {}
+            assert run(f"{s3}/lake", grown(tmp_path, count), **TOPIC).rows == {}
     assert is_whole(f"{s3}/lake", 10)
 
 
-def test_a_write_that_comes_after_its_repetition(s3: str, grow: Callable[[int], Path], through: Through) -> None:
+def test_a_write_that_comes_after_its_repetition(s3: str, tmp_path: Path, through: Through) -> None:
     held = {"/pending/": HOLD, "/commits/": HOLD, "table%3Dtopic": HOLD}
 
     def fault(request: Request) -> int | None:
@@ -115,18 +102,18 @@ def test_a_write_that_comes_after_its_repetition(s3: str, grow: Callable[[int], 
 
     with through(fault) as faulty:
         for count in (6, 10):
-            run(f"{s3}/lake", grow(count), **TOPIC)
+            run(f"{s3}/lake", grown(tmp_path, count), **TOPIC)
         assert len(faulty.held) == 3
         for late in faulty.held:
             late.join()
-        run(f"{s3}/lake", grow(14), **TOPIC)
+        run(f"{s3}/lake", grown(tmp_path, 14), **TOPIC)
     assert is_whole(f"{s3}/lake", 14)
 
 
-def test_a_store_that_takes_no_removal_is_refused_before_the_work(s3: str, grow: Callable[[int], Path], through: Through) -> None:
+def test_a_store_that_takes_no_removal_is_refused_before_the_work(s3: str, tmp_path: Path, through: Through) -> None:
     with (
         through(lambda request: 403 if request.method == "DELETE" else None),
         pytest.raises(PathError, match=rf"^{s3}/lake: the credentials have expired \(DeleteObjects?: ExpiredToken\)$"),
     ):
-        run(f"{s3}/lake", grow(6), **TOPIC)
+        run(f"{s3}/lake", grown(tmp_path, 6), **TOPIC)
     assert [file.name for file in open_store(f"{s3}/lake").files() if not file.name.startswith(".metashell-probe")] == []

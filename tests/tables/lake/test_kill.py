@@ -14,8 +14,8 @@ import pytest
 from metashell.tables.lake.layout import COMMITS, FORMAT, read_state
 from metashell.tables.stores import Store, open_store
 from tests.running import command_line
-from tests.tables.lake.dying import Died, Life, living
-from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, run, topics
+from tests.tables.lake.dying import Died, Life, living, steps_of
+from tests.tables.lake.lakes import DAY, SEGMENT, expected, left_over, names, node, run, some_of, topics
 
 pytestmark = pytest.mark.slow
 
@@ -66,15 +66,13 @@ def test_a_lake_in_a_store(s3: str, tmp_path: Path) -> None:
 def test_a_writer_to_a_store_that_dies_at_any_step(s3: str, tmp_path: Path) -> None:
     log = node(tmp_path / "node")
     (log / SEGMENT).write_bytes(topics(0, 6, step=DAY // 3))
-    life = Life()
-    with living(life):
-        run(f"{s3}/whole", tmp_path / "node", tables=("topic",))
-    for last in range(len(life.steps)):
+    steps = steps_of(lambda: run(f"{s3}/whole", tmp_path / "node", tables=("topic",)))
+    for last in some_of(len(steps), 4):
         out = f"{s3}/{last}"
         with living(Life(last)), pytest.raises(Died):
             run(out, tmp_path / "node", tables=("topic",))
         run(out, tmp_path / "node", tables=("topic",))
-        assert store_names(open_store(out)) == expected(0, 6), life.steps[last]
+        assert store_names(open_store(out)) == expected(0, 6), steps[last]
         assert not [file.name for file in open_store(out).files() if "work" in file.name or "pending" in file.name]
 
 

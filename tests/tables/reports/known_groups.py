@@ -44,6 +44,7 @@ class Group:
 
     def __init__(self) -> None:
         self.generation: int | None = None
+        self.protocol = ""
         self.present: set[str] = set()
         self.owners: dict[str, str] = {}
         self.found: dict[int, Line] = {}
@@ -105,7 +106,9 @@ def classic(group: Group, line: Line) -> None:
         moved += group.assign(entry["memberId"], [f"{topic['topic']}-{number}" for topic in assigned for number in topic["partitions"]])
     counts = {"joined": len(now - group.present), "departed": len(group.present - now), "moved": moved}
     group.note(group.generation, line["timestamp"], protocol, **counts)
-    group.present = now
+    if counts["departed"]:
+        group.note(group.generation, line["timestamp"], group.protocol)  # who left was there by the protocol of before
+    group.present, group.protocol = now, protocol
 
 
 def member(group: Group, line: Line) -> None:

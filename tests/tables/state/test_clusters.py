@@ -11,6 +11,7 @@ from metashell.common.errors import MetashellError, PathError
 from metashell.demo import demo_directory
 from metashell.tables.state.clusters import NoMetadataError, copies_by_cluster, read_state
 from tests.golden_cases import SUBSET_ROOT
+from tests.tables.lake.lakes import SEGMENT, node, topics
 from tests.tables.test_remote_s3 import upload
 
 OTHER = SUBSET_ROOT / "3.9.2/main/data/stopped"
@@ -64,6 +65,16 @@ def test_a_uri_with_a_query_is_named_as_it_can_be_opened(
     with pytest.raises(MetashellError) as raised:
         read_state([broken])
     assert str(raised.value).startswith(f"{s3}/broken/node-1/d/__cluster_metadata-0/{segment.name}{query.lstrip('/')}: ")
+
+
+def test_clusters_of_one_id_in_a_store_are_told_apart_by_their_uris(s3: str, tmp_path: Path) -> None:
+    for number, name in enumerate("ab"):
+        (node(tmp_path / "two" / name, cluster="c") / SEGMENT).write_bytes(topics(100 * number, 2))
+    there = upload(f"{s3}/two", str(tmp_path / "two"))
+    assert [found.cluster_id for found in read_state([there], on_error="skip")] == [
+        f"c ({there}/{name}/__cluster_metadata-0)" for name in "ab"
+    ]
+    assert [found.cluster_id for found in read_state([f"{there}/a"])] == ["c"]
 
 
 def test_where_a_store_does_not_tell_clusters_apart_all_copies_are_read_together(s3: str) -> None:

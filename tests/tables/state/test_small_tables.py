@@ -12,8 +12,9 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, PathError
 from metashell.common.values import ZERO_UUID, ReplicaKey, uuid_text
 from metashell.disk.source import open_source
 from metashell.metadata.image import EMPTY_IMAGE, MetadataImage, load_image
@@ -28,9 +29,9 @@ from metashell.quorum.raft.voters import (
     VoterSet,
     write_control_batch,
 )
-from metashell.tables.state import clusters
+from metashell.tables.state import clusters, tables
 from metashell.tables.state.clusters import Cluster, read_state
-from metashell.tables.state.schemas import OLD_SCHEMAS
+from metashell.tables.state.schemas import OLD_SCHEMAS, SCHEMAS
 from metashell.tables.state.tables import state_table
 from tests.tables.lake.lakes import SEGMENT, topics
 from tests.tables.reports.logs import START_MS, value
@@ -81,6 +82,7 @@ def config(kind: int, name: str, key: str, to: str) -> bytes:
     return value("Config", resource_type=kind, resource_name=name, name=key, value=to)
 
 
+KEYS = [f"key.{number}" for number in range(9)]
 RECORDS = [
     value("FeatureLevel", name="metadata.version", feature_level=25),
     value("FeatureLevel", name="group.version", feature_level=1),
@@ -99,8 +101,7 @@ RECORDS = [
     ),
     config(4, "1", "ssl.key.password", "hush"),
     config(4, "", "num.io.threads", "8"),
-    config(2, "t", "retention.ms", "5"),
-    config(2, "t", "cleanup.policy", "compact"),
+    *(config(2, "t", key, "5") for key in KEYS[::-1]),
     value(
         "AccessControlEntry",
         id=id_of(7),
@@ -165,8 +166,7 @@ TABLES = {
     ),
     "configs": columns(
         "resource_type resource_name key value is_sensitive",
-        ("TOPIC", "t", "cleanup.policy", "compact", False),
-        ("TOPIC", "t", "retention.ms", "5", False),
+        *(("TOPIC", "t", key, "5", False) for key in KEYS),
         ("BROKER", "", "num.io.threads", "8", False),
         ("BROKER", "1", "ssl.key.password", "[redacted]", True),
     ),
@@ -210,6 +210,49 @@ def test_in_the_form_of_before_ids_and_maps_are_text(cluster: Cluster, name: str
     last = TABLES[name][-1]
     assert old[-1] == {column: last.get(f"{column}_text", last[column]) for column in old[-1]} | OLD.get(name, {})
     assert len(old) == len(TABLES[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("topics", "string string int32 int32 bool string"),
+        ("brokers", "int32 string string int64 string list<string> list<string> list<string> list<string> string"),
+        ("sources", "string string int64 int32 int64 int64 int64 int32 string"),
+    ],
+)
+def test_types_of_the_form_of_before(name: str, types: str) -> None:
+    schema = OLD_SCHEMAS[name]
+    assert " ".join(str(field.type).replace("element: ", "").replace("item: ", "") for field in schema) == types
+    wanted = [column for column in SCHEMAS[name].names if f"{column}_text" not in SCHEMAS[name].names]
+    assert schema.names == [column.removesuffix("_text") for column in wanted]
+
+
+def test_partitions_that_nothing_changed_are_read_from_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics one behind the other, in records of each version, of one byte's length and of two."""
+    sizes = {1: (2, 3), 2: (40, 1, 40), 3: (3, 70, 5, 2)}
+    cls = message_type("metadata", "PartitionRecord").cls
+    records = []
+    for number, counts in sizes.items():
+        records += [value("Topic", name=f"t{number}", topic_id=id_of(number))]
+        for at, count in enumerate(counts):
+            brokers = tuple(range(at, at + count))
+            made = cls(partition_id=at, topic_id=id_of(number), replicas=brokers, isr=brokers[:1], leader=at, leader_epoch=300)
+            records.append(write_metadata_record(made, at % 3))
+    image = clusters.image_of(write_log(tmp_path / SEGMENT, records, LEADER))
+    monkeypatch.setattr(tables._Chunk, "_add_objects", lambda *_: pytest.fail("these are read as objects"))
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 4)
+    batches = list(tables.partition_batches(image, "c"))
+    assert [batch.num_rows for batch in batches] == [5, 4]
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert [(row["topic"], row["partition_id"], row["replicas"], row["isr"], row["leader"], row["leader_epoch"]) for row in found] == [
+        (f"t{number}", at, [*range(at, at + count)], [at], at, 300) for number, counts in sizes.items() for at, count in enumerate(counts)
+    ]
+    assert all(row["directories"] == [UUID(int=0)] * len(row["replicas"]) for row in found)
+
+
+def test_a_path_that_is_not_there_is_a_mistake_of_who_asks(tmp_path: Path) -> None:
+    with pytest.raises(PathError, match="No such file"):
+        read_state([str(tmp_path / "nowhere")])
 
 
 def test_secrets_are_there_for_who_asks_for_them(cluster: Cluster) -> None:

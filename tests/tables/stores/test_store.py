@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import signal
@@ -9,19 +10,42 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyarrow.fs import FileType, LocalFileSystem
 
 from metashell.common.errors import MetashellError, PathError, UsageError
-from metashell.tables.stores import Store, open_store
+from metashell.tables.stores import Store, open_store, remote
 from metashell.tables.stores.locks import folder_lock
 from metashell.tables.stores.store import WAITS_S, retry
 
 
-@pytest.fixture(params=["path", "file", "s3a"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+class NameNode:
+    """A file system as HDFS is one: a file gets another name, but not one that is taken, and nothing is copied."""
+
+    type_name = "hdfs"
+
+    def __init__(self) -> None:
+        self._system = LocalFileSystem()
+
+    def __getattr__(self, name: str) -> Any:
+        assert name != "copy_file"
+        return getattr(self._system, name)
+
+    def move(self, source: str, target: str) -> None:
+        if self._system.get_file_info(target).type != FileType.NotFound:
+            raise OSError(f"{target}: File exists")
+        self._system.move(source, target)
+
+
+@pytest.fixture(params=["path", "file", "s3a", "hdfs"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place whose name has what a URI quotes."""
     match request.param:
+        case "hdfs":
+            monkeypatch.setattr(remote, "file_system", lambda uri: (NameNode(), f"{tmp_path}/new/a b%2F"))
+            return "hdfs://name-node/new/a%20b%252F"
         case "path":
             return str(tmp_path / "new" / "a b%2F")
         case "file":
@@ -55,6 +79,48 @@ def test_what_is_put_is_there_whole_under_its_very_name(store: Store) -> None:
     assert all(abs(file.mtime_ms - store.files()[0].mtime_ms) < 60_000 for file in store.files())
     store.put("b", b"other")
     assert store.read("b") == b"other"
+
+
+def test_only_names_of_files_that_are_being_written_are_left_out(store: Store) -> None:
+    for name in ("a.part", ".a", "b/.b.1.part", ".part", "b/c.part.x"):
+        store.put(name, b"")
+    assert names(store) == [".a", "a.part", "b/c.part.x"]
+
+
+@pytest.mark.parametrize("place", ["lake", "lake/", "./lake", "{}/lake", "{}/lake/"])
+def test_what_is_durable_has_its_name_in_every_folder_up_to_the_one_that_holds_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store, synced = open_store(place.format(tmp_path)), set[str]()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), tmp_path)))
+    folders = {".", "lake", "lake/a", "lake/a/b"}
+    store.put("a/b/c", b"", durable=False)
+    assert synced == set()
+    store.put("a/b/c", b"", durable=True)
+    assert folders < synced and len(synced) == len(folders) + 1
+    (tmp_path / "mine").write_bytes(b"x")
+    synced.clear()
+    store.put_file("a/b/d", str(tmp_path / "mine"), durable=True)
+    assert synced == {*folders, "mine"}
+    for work, more in (
+        (lambda: store.move_all([("a/b/d", "x/d", 1), ("a/b/c", "a/c", 0)]), {"lake/x", "lake/a"}),
+        (lambda: store.remove_all(["x/d", "a/c"]), {"lake/a"}),
+    ):
+        synced.clear()
+        work()
+        assert synced == {".", "lake", *more}
+    assert [path.name for path in (tmp_path / "lake").iterdir()] == ["a"]
+
+
+def test_a_disk_without_room_is_said_of_the_file_that_was_being_written(tmp_path: Path) -> None:
+    for error, about in (
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), f"{tmp_path}/a/b"),
+        (OSError(errno.EIO, os.strerror(errno.EIO), f"{tmp_path}/other"), f"{tmp_path}/other"),
+    ):
+        with pytest.raises(PathError) as raised, open_store(str(tmp_path)).create("a/b"):
+            raise error
+        assert (str(raised.value), raised.value.argument) == (f"{about}: {error.strerror}", about)
 
 
 def test_a_file_that_vanishes_while_it_is_listed_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +225,7 @@ def test_a_sink_takes_parquet(store: Store) -> None:
     from pyarrow import parquet
 
     sink = store.sink("work/x.parquet")
-    where, system = (sink, None) if isinstance(sink, str) else (sink[1], sink[0])
+    where, system = (sink, None) if isinstance(sink, str) else (sink[1], getattr(sink[0], "_system", sink[0]))
     table = pa.table({"x": [1, 2]})
     parquet.write_table(table, where, filesystem=system)
     data = store.read("work/x.parquet")
@@ -268,6 +334,10 @@ def test_what_no_store_can_be_is_the_operators_mistake(place: str, said: str) ->
     assert not isinstance(caught.value, PathError)
 
 
+def test_a_file_uri_may_name_this_machine() -> None:
+    assert [open_store(f"file://{host}/x%20y").place for host in ("", "localhost", "LocalHost")] == ["/x y"] * 3
+
+
 def test_a_bucket_that_is_not_there_is_one_line(s3: str) -> None:
     said = f"^{s3}-none/x: the bucket {s3[5:]}-none does not exist \\((PutObject|CreateMultipartUpload): NO_SUCH_BUCKET\\)$"
     with pytest.raises(PathError, match=said):
@@ -285,7 +355,7 @@ def test_hdfs_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_written_below_a_source(tmp_path: Path, below: str) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
-    for place, source in ((f"{logs}{below}", str(logs)), (f"file://{logs}{below}", str(logs)), (f"{logs}{below}", f"file://{logs}")):
+    for place, source in ((f"{logs}{below}", str(logs)), (f"file://{logs}{below}", str(logs)), (f"{logs}{below}", f"FILE://{logs}")):
         with pytest.raises(PathError, match="is or lies in a metadata directory, which is only read"):
             open_store(place, sources=[source])
     with pytest.raises(PathError, match=f"^s3a://bucket/l gs{below}: lies in s3://bucket/l%20gs/, which is only read"):

@@ -20,7 +20,8 @@ from metashell.inspect.verify import VerifyOptions
 from metashell.inspect.verify.run import run_verify
 from metashell.inspect.verify.start import ServerExit, StartVerdict
 from metashell.inspect.verify.start.forecast import JUDGED_RELEASES, forecast
-from metashell.inspect.verify.start.segments import placed_batches
+from metashell.inspect.verify.start.segments import _placed, placed_batches
+from tests.inspect.verify.making import NO_OP, data_batch
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
 from tests.interop.start_cases import cases
 from tests.running import run_main
@@ -283,6 +284,14 @@ def test_nothing_is_changed(tmp_path: Path):
 
     assert run_verify(VerifyOptions(paths=(str(tmp_path / "d"),), start_safe=True), Display(Nothing())) == 0
     assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize(("magic", "has_flaw"), ((2, False), (3, False), (127, False), (128, True), (255, True), (1, True), (0, True)))
+def test_the_magic_of_a_batch_is_a_signed_byte(magic: int, has_flaw: bool):
+    """The checksum does not cover it, and a server takes what is above 2 for a batch like any other."""
+    data = bytearray(data_batch(3, [NO_OP]))
+    data[16] = magic
+    assert bool(_placed(bytes(data), 0).flaw) == has_flaw
 
 
 def test_a_disk_that_gives_an_error_ends_the_walk_as_no_end_of_a_file_does(tmp_path: Path):
