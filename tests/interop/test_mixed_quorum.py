@@ -39,7 +39,7 @@ NO_ERROR += ("Exceptionally slow controller event",)
 STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
 DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}
 DIRECTORY_IDS = {1: "iSWq0OPXTqOZ8aVrKmWO1A", 2: "mL1w5SXrSHKHKX4dPKoQTw"}
-NOT_LOADED = "Direct-to-controller communication is not supported with the current MetadataVersion"
+NOT_LOADED = "irect-to-controller communication is not supported"
 PATIENT = {"controller.quorum.fetch.timeout.ms": 30_000}
 """With this nobody loses its leadership to another because a busy machine kept it, or the others, from their turn for some seconds."""
 SMALL = {
