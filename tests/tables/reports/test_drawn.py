@@ -19,7 +19,7 @@ from metashell.tables.reports import REPORTS
 from metashell.tables.reports.charts import draw_chart
 from metashell.tables.reports.local import declared_schema
 from metashell.tables.reports.output import print_answers
-from metashell.tables.reports.page import render_page
+from metashell.tables.reports.page import CurrentState, Judged, render_index, render_page
 
 DRAWN_PAGES = Path(__file__).parent / "drawn"
 AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
@@ -91,6 +91,13 @@ def test_a_page_is_drawn_as_it_was(request: pytest.FixtureRequest, name: str) ->
     page = render_page(REPORTS[name], answer(name), sources="<here>", notes=("one & two",), has_index=True)
     body = page[page.index("<body") :]
     same(request, f"{name}.html", body[: body.index("<details>")].replace("><", ">\n<") + "\n")
+
+
+def test_the_index_is_drawn_as_it_was(request: pytest.FixtureRequest) -> None:
+    state = CurrentState("<c>", "at the end of its log, offset 9", "3 checks of 2 partitions: nothing found", [])
+    answers = {name: answer(name, 5) for name in ("timeline", "broker_sessions", "quota_history")}
+    page = render_index(answers, [REPORTS["group_offsets"]], Judged([state], "x: no"), sources="<here>", notes=("one",), fault_count=1)
+    same(request, "index.html", page[page.index("<body") :].replace("><", ">\n<"))
 
 
 def test_charts_of_one_row_are_drawn_as_they_were(request: pytest.FixtureRequest) -> None:

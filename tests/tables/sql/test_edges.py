@@ -105,3 +105,11 @@ def test_statements_come_without_what_separates_them() -> None:
         'select "offset" from topic',
         "select 2",
     ]
+
+
+def test_faults_of_the_state_count_in_questions_about_it_only(tmp_path: Path) -> None:
+    data = topics(0, 4)
+    (tmp_path / SEGMENT).write_bytes(data[:-1] + bytes((data[-1] ^ 1,)))
+    session = Session([str(tmp_path)], on_error="skip")
+    assert session.ask("select count(*) from topics").fault_count > 0
+    assert session.ask("select 1").fault_count == 0
