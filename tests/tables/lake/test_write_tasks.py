@@ -15,10 +15,10 @@ from tests.tables.lake.lakes import DAY
 @pytest.mark.parametrize(
     ("about", "spool", "folder"),
     [
-        ("/tmp/metashell-lake-x/rows", "/tmp/metashell-lake-x", "/tmp"),
-        ("/tmp/metashell-lake-w/metashell-lake-x/rows", "/tmp/metashell-lake-w/metashell-lake-x", "/tmp"),
-        ("/data/node/x.log", "/tmp/metashell-lake-x", None),
-        ("/tmp/metashell-lake-x/rows", "", None),
+        ("/scratch/metashell-lake-x/rows", "/scratch/metashell-lake-x", "/scratch"),
+        ("/scratch/metashell-lake-w/metashell-lake-x/rows", "/scratch/metashell-lake-w/metashell-lake-x", "/scratch"),
+        ("/data/node/x.log", "/scratch/metashell-lake-x", None),
+        ("/scratch/metashell-lake-x/rows", "", None),
     ],
 )
 def test_an_error_of_a_temporary_file_names_the_folder_that_holds_such_files(about: str, spool: str, folder: str | None) -> None:
@@ -29,7 +29,7 @@ def test_an_error_of_a_temporary_file_names_the_folder_that_holds_such_files(abo
     else:
         assert str(told) == f"{folder}: No space left on device (the folder for temporary files; TMPDIR names another)"
         assert isinstance(told, PathError) and told.argument == folder
-    for other in (UsageError("x", "/tmp/metashell-lake-x"), MetashellError("/tmp/metashell-lake-x")):
+    for other in (UsageError("x", "/scratch/metashell-lake-x"), MetashellError("/scratch/metashell-lake-x")):
         assert about_spool(other, spool) is other
 
 

@@ -53,7 +53,6 @@ def refused(how: str, bucket: str, server: str, patch: pytest.MonkeyPatch) -> It
                 yield f"{bucket}/x", f"http://{place} cannot be reached: Connection refused"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["no bucket", "expired keys", "unreachable"])
 @pytest.mark.parametrize(("tool", "line"), RUNS, ids=[line for _, line in RUNS])
 def test_every_tool_says_in_one_line_what_a_store_refuses(
