@@ -22,7 +22,7 @@ from metashell.codec.error_codes import (
     STALE_BROKER_EPOCH,
     UNSUPPORTED_VERSION,
 )
-from metashell.codec.releases import METADATA_VERSION
+from metashell.codec.releases import DIRECTORY_ASSIGNMENT_LEVEL, METADATA_VERSION
 from metashell.metadata.image import ReplayError
 from metashell.quorum.controller import Decision, Request, Settings
 from metashell.quorum.controller.brokers import fence_stale_broker
@@ -452,3 +452,17 @@ def test_a_registration_for_older_levels_is_in_the_way_until_the_controller_regi
     # From here on one that is gone for good can be unregistered, and the active one never.
     assert unregister(cluster, 3001) == NONE
     assert unregister(cluster, NODE) != NONE
+
+
+@pytest.mark.parametrize(("level", "left"), [(DIRECTORY_ASSIGNMENT_LEVEL - 1, 0), (DIRECTORY_ASSIGNMENT_LEVEL, 1)])
+def test_a_directory_that_is_offline_counts_from_the_level_on_that_knows_directories(level: int, left: int) -> None:
+    cluster = Cluster(level=level, elr=0)
+    cluster.register(1, 2)
+    topic_id = cluster.create("t", (1, 2))
+    broker = cluster.state.image.cluster.brokers[1]
+    body = messages.BrokerHeartbeatRequest(
+        broker_id=1, broker_epoch=broker.epoch, current_metadata_offset=cluster.end_offset - 1, offline_log_dirs=(bytes([2, 1]) * 8,)
+    )
+    assert cluster.ask(HEARTBEAT, 1, body).error_code == NONE
+    assert len(cluster.state.image.cluster.brokers[1].directories) == left
+    assert cluster.state.partition(topic_id, 0).leader == 1, "which of two directories it is in nobody has said"

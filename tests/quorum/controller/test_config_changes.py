@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.codes import TOPIC_RESOURCE
+from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_CONFIG, INVALID_REQUEST, NONE
 from metashell.quorum.controller.decision import config_record
 from tests.quorum.controller.cluster import Cluster
@@ -70,3 +70,10 @@ def test_another_minimum_of_replicas_in_sync_clears_what_was_eligible() -> None:
     assert alter(cluster, "min.insync.replicas", "1").error_code == NONE
 
     assert cluster.state.partition(topic_id, 0).elr == ()
+
+
+@pytest.mark.parametrize(("name", "code"), [("0", NONE), ("-1", INVALID_REQUEST), ("x", INVALID_REQUEST)])
+def test_a_broker_is_named_by_a_number_from_0_on(name: str, code: int) -> None:
+    cluster = Cluster()
+    cluster.register(0)
+    assert alter(cluster, "log.retention.ms", "5", kind=BROKER_RESOURCE, name=name).error_code == code

@@ -18,7 +18,7 @@ from metashell.metadata.image import Acl, AclsImage, MetadataImage, PartitionReg
 from metashell.metadata.image.partitions import Span, partition_record
 from metashell.quorum.controller import state
 from metashell.quorum.controller.authorizer import Authorizer, Operation, Permission, Resource
-from metashell.quorum.controller.decision import Request, finish_steps
+from metashell.quorum.controller.decision import Decision, Request, finish_steps
 from metashell.quorum.controller.hints import AclHints, Hints
 from tests.quorum.controller.cluster import Cluster
 
@@ -105,6 +105,22 @@ def test_partitions_that_are_no_longer_special_are_forgotten_once_there_are_many
     finish_steps(cluster.controller.background_steps())
 
     assert cluster.state.hints.special_count == 0
+
+
+def test_what_an_open_transaction_changed_is_still_special_when_it_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_SPECIAL_MIN", 0)
+    cluster = Cluster()
+    cluster.register(1, 2)
+    topic_id = cluster.create("t", (1, 2))
+    cluster.beat(1, want_fence=True)
+    cluster.write(Decision(None, [(messages.BeginTransactionRecord(name="open"), 0)]))
+    change = messages.PartitionChangeRecord(partition_id=0, topic_id=topic_id, leader=1, isr=(1,))
+    cluster.write(Decision(None, [(change, 2)]))
+    assert cluster.state.partition(topic_id, 0).leader == 1
+    finish_steps(cluster.controller.background_steps())
+    cluster.write(Decision(None, [(messages.AbortTransactionRecord(reason="r"), 0)]))
+    assert cluster.state.partition(topic_id, 0).leader == 2
+    assert set(cluster.state.hints.unpreferred) == {(topic_id, 0)}
 
 
 HOSTS = ("*", "127.0.0.1", "10.0.0.1", "127.0.0.0/8", "10.0.0.1/31", "10.0.0.0/31", "::/0", "::1/128", "127.0.0.1/33")

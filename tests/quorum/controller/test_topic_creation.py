@@ -50,6 +50,14 @@ def test_racks_lead_equally_often_and_each_has_a_replica(per_rack: int, racks: i
     assert set(leading.values()) == {per_rack * 3}
 
 
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 1000))
+def test_in_one_rack_brokers_lead_and_follow_equally_often(count: int, factor: int, seed: int) -> None:
+    placer = Placer([UsableBroker(id, None, False) for id in range(count)], random.Random(seed))
+    placed = [placer.place(min(factor, count)) for _ in range(count * 3)]
+    assert Counter(replicas[0] for replicas in placed) == dict.fromkeys(range(count), 3)
+    assert Counter(id for replicas in placed for id in replicas) == dict.fromkeys(range(count), 3 * min(factor, count))
+
+
 def test_the_same_chance_places_the_same_way() -> None:
     brokers = [UsableBroker(id, "ab"[id % 2], id == 5) for id in range(6)]
     first, second = (Placer(brokers, random.Random(7)) for _ in range(2))

@@ -139,9 +139,14 @@ def test_voters_that_neither_log_nor_snapshot_names_are_told_by_the_leader():
         quorum.commit(setting("a"))
         for id in quorum.ids:
             quorum.call(lambda id=id: truncate_away(quorum.quorum, id, TOPIC))
-        with attach(target(quorum)) as source:
-            assert (source.view().image.voters, source.view().image.leader) == (None, None)
-            assert source.view().details["voters"] == [{"id": id, "directory_id": None} for id in quorum.ids]
+        # A leader that does not answer soon, as on a busy machine, leaves them out.
+        for _ in range(50):
+            with attach(target(quorum)) as source:
+                assert (source.view().image.voters, source.view().image.leader) == (None, None)
+                named = source.view().details.get("voters")
+            if named is not None:
+                break
+        assert named == [{"id": id, "directory_id": None} for id in quorum.ids]
         quorum.describe_error = 31
         with attach(target(quorum)) as source:
             assert "voters" not in source.view().details
