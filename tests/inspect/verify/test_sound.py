@@ -168,9 +168,9 @@ def test_a_small_file_of_a_topic_is_sound_or_not(topic: Path, name: str, data: b
 
 
 def test_files_and_links_that_are_named_like_partitions_are_none(topic: Path) -> None:
-    (topic.parent / "orders-1").write_bytes(b"")
+    (topic.parent / "A-1").write_bytes(b"")
     for _ in range(2):
-        assert "orders-1" not in str(findings_in(topic.parent)) and "Not a directory" not in str(findings_in(topic.parent))
+        assert "A-1" not in str(findings_in(topic.parent)) and "Not a directory" not in str(findings_in(topic.parent))
         (topic.parent / "meta.properties").unlink(missing_ok=True)
 
 
@@ -262,6 +262,15 @@ def test_markers_end_transactions_of_their_own_producer_only(tmp_path: Path) -> 
     for entry, is_sound in (((8, 0, 1, 0), True), ((8, 1, 1, 1), True), ((7, 0, 0, 0), False), ((7, 0, 1, 0), False)):
         (folder / f"{0:020d}.txnindex").write_bytes(transaction_entry(*entry))
         assert (not findings_in(folder)) == is_sound, entry
+
+
+def test_zeros_at_the_end_of_a_transaction_index_are_found_and_so_is_an_index_without_its_segment(topic: Path) -> None:
+    (topic / f"{0:020d}.txnindex").write_bytes(bytes(68))
+    assert [finding.what for finding in findings_in(topic) if finding.severity == "error"] == ["68 bytes at the end are zero"]
+    (topic / f"{0:020d}.txnindex").unlink()
+    (topic / f"{9:020d}.index").write_bytes(b"")
+    told = [(finding.severity, finding.position, finding.offset) for finding in findings_in(topic) if "not there" in finding.what]
+    assert told[:1] == [("warning", -1, -1)]
 
 
 def test_no_op_records_of_one_batch_follow_one_another_without_a_gap() -> None:
