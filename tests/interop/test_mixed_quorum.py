@@ -33,6 +33,8 @@ NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding
 NO_ERROR += ("failed due to unsupported version error",)
 # What Kafka's nodes say of their own registration that was under way when a leader was killed; they send it again.
 NO_ERROR += ("channel manager timed out before sending the request",)
+# What a busy machine brings.
+NO_ERROR += ("Exceptionally slow controller event",)
 """What log4j says of having no file of settings, requests that came before the leader was ready, and what is said of `SMALL`."""
 STATIC = {"controller.quorum.voters": "1@localhost:{port_1},2@localhost:{port_2},3@localhost:{port_3}"}
 DYNAMIC = {"controller.quorum.bootstrap.servers": "localhost:{port_1},localhost:{port_2}"}

@@ -119,6 +119,16 @@ def test_records_come_in_kafkas_order():
     ]
 
 
+def test_topics_come_by_name_and_their_partitions_by_id():
+    loader = ImageLoader()
+    names = {"b": bytes(16), "a": bytes([9] * 16), "c": bytes([1] * 16)}
+    topics = [record("TopicRecord", name=name, topic_id=id) for name, id in names.items()]
+    partitions = [record("PartitionRecord", partition_id=number, topic_id=id) for number in (1, 0) for id in names.values()]
+    loader.load_batch(batch(*topics, *partitions))
+    told = [getattr(body, "name", None) or body.partition_id for body, _ in write_image(loader.image())]
+    assert told == ["a", 0, 1, "b", 0, 1, "c", 0, 1]
+
+
 @pytest.mark.parametrize(
     ("level", "broker", "partition"),
     [(1, 0, 0), (7, 1, 0), (8, 2, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (29, 3, 2), (30, 4, 2), (33, 4, 2)],

@@ -15,7 +15,7 @@ from metashell.metadata.image import EMPTY_IMAGE
 from metashell.metadata.image.provenance import Provenance
 from metashell.tables.reports import REPORTS, page
 from metashell.tables.reports.local import declared_schema, run_local
-from metashell.tables.reports.page import EVENTS_MAX, Judged, judge_clusters, render_index
+from metashell.tables.reports.page import EVENTS_MAX, Judged, judge_clusters, open_words, render_index
 from metashell.tables.reports.timeline_chart import BROKERS_MAX, timeline_charts
 from metashell.tables.state.clusters import Cluster, read_state
 from tests.golden_cases import SUBSET_ROOT
@@ -48,6 +48,8 @@ def test_a_report_without_its_log_is_named_and_is_no_link() -> None:
     assert "group_offsets.html" not in text
     assert re.search(r'<a href="under_replicated.html">Under-replicated partitions</a> 69 rows, <b>36 open</b>, .*2 places left out', text)
     assert "Metadata growth" not in text, "it was not asked for"
+    words = open_words(REPORTS["timeline"], answers()["timeline"])
+    assert words and f"<p>{words}</p>" in text[text.index("<h2>What happened</h2>") :]
 
 
 def test_what_is_wrong_is_what_health_says_and_as_of_when() -> None:

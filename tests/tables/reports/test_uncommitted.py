@@ -11,6 +11,7 @@ import pytest
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.quorum.raft.voters import LeaderChange, write_control_batch
+from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.reports.uncommitted import Election, Run, Span, overwritten_spans, without_uncommitted
 from tests.tables.reports.logs import (
     ABORTED,
@@ -184,6 +185,17 @@ def test_a_broker_that_registers_again_in_its_epoch_is_in_the_rack_that_it_said_
     rows = answer("broker_sessions", tmp_path)
     assert columns(rows, "rack", "lasted_ms") == [("a", 1000)]
     assert rows[0]["registered_at"].timestamp() * 1000 == START_MS + 1000
+
+
+@pytest.mark.parametrize(("protocol", "said"), [("range", "classic"), ("cooperative-sticky", "cooperative"), (None, "classic")])
+def test_a_classic_group_is_called_by_its_protocol(protocol: str | None, said: str) -> None:
+    row: dict[str, Any] = {"cluster_id": "c", "file": "f", "epoch": 1, "timestamp": 5, "offset": 9, "group": "g", "generation": 3}
+    row |= {"tombstone": False, "protocol": protocol, "protocol_type": "x", "members": [{"member_id": "m", "assignment": b"\0"}]}
+    made = list(DERIVED_TABLES["group_members"].sources["group_metadata"](row))
+    assert [(one["protocol"], one["is_group"], one["member_id"], one["assigned"]) for one in made] == [
+        (said, True, None, []),
+        (said, False, "m", []),
+    ]
 
 
 CUT_OFF = Path(__file__).parents[2] / "golden" / "cut-off-leader"

@@ -117,7 +117,8 @@ def test_nothing_is_printed_beside_the_rows(database: Database) -> None:
     assert rows(database, "select current_setting('enable_progress_bar') as bar") == [{"bar": False}]
 
 
-@pytest.mark.parametrize("zone", quick(["America/St_Johns", "Asia/Kathmandu"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("zone", ["America/St_Johns", "Asia/Kathmandu"])
 def test_times_are_those_of_utc_wherever_the_machine_is(zone: str) -> None:
     script = """
 import sys, pyarrow as pa
@@ -209,6 +210,7 @@ def ms(value: int, unit: str = "ms") -> pa.Scalar:
         (time.is_null() | (time > ms(5)), ANY),
         (time > ms((1 << 63) - 1), ANY),
         (size > 5, ANY),
+        (pc.field("nope") > 5, ANY),
     ],
     ids=str,
 )
@@ -230,6 +232,7 @@ def test_what_a_filter_says_plainly_is_found(condition: pc.Expression, want: Bou
         ((kind >= "TOPIC") & (kind < "TOPID"), None),
         ((kind == "TOPIC_RECORD") | (size > 3), None),
         (size > 3, None),
+        (pc.field("nope") == "TOPIC_RECORD", None),
     ],
     ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )

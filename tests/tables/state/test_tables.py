@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -164,22 +163,6 @@ def test_every_table_has_the_columns_and_types_that_its_schema_says() -> None:
         assert state_table(name, []).num_rows == 0
 
 
-def test_copies_of_a_log_count_once_and_the_furthest_is_shown(tmp_path: Path) -> None:
-    nodes = sorted(STOPPED.rglob("__cluster_metadata-0"))
-    assert len(nodes) > 1
-    ends = {str(node): image_at(node).provenance.end_offset for node in nodes}
-    (cluster,) = read_state([str(STOPPED)])
-    assert cluster.image.provenance.end_offset == max(ends.values())
-    furthest = [image_at(node).provenance for node in ends if ends[node] == max(ends.values())]
-    assert len({at.certain_to for at in furthest}) > 1
-    assert cluster.image.provenance.certain_to == max(at.certain_to for at in furthest)
-    # Without meta.properties it is what is in them that tells.
-    for number, node in enumerate(nodes):
-        shutil.copytree(node, tmp_path / str(number) / "__cluster_metadata-0")
-    (cluster,) = read_state([str(tmp_path)])
-    assert cluster.image.provenance.end_offset == max(ends.values())
-
-
 def test_copies_are_read_together_where_nothing_tells_their_clusters_apart(tmp_path: Path) -> None:
     nodes = sorted(map(str, STOPPED.rglob("__cluster_metadata-0")))
     assert [sorted(group) for group in copies_by_cluster([str(STOPPED)])] == [nodes]
@@ -197,16 +180,6 @@ def test_two_clusters_stay_apart_and_are_named(tmp_path: Path) -> None:
     assert len(rows) == 2 and 30 in [count for _, count in rows]
     assert answer.note == f"the state of 2 clusters: {', '.join(sorted(name for name, _ in rows))}"
     assert query("select count(*) from topics", [str(STOPPED)]).note == ""
-
-
-def test_clusters_that_were_given_one_id_are_told_apart_by_what_they_hold() -> None:
-    """Both were formatted with the same id; neither has a topic or a broker of the other."""
-    answer = query("select cluster_id, count(*) as n from topics group by all", [str(STOPPED), str(OLDER)])
-    rows = dict(answer.rows)
-    alone = [next(query("select cluster_id, count(*) from topics group by all", [str(path)]).rows) for path in (STOPPED, OLDER)]
-    assert len({id for id, _ in alone}) == 1
-    assert sorted(rows.values()) == sorted(count for _, count in alone)
-    assert all(f"{alone[0][0]} (" in id for id in rows) and "the state of 2 clusters" in answer.note
 
 
 CALLS_MAX = 2
@@ -336,10 +309,3 @@ def test_a_place_in_a_store_without_a_metadata_log_is_named_as_it_was_given(s3: 
     with pytest.raises(PathError) as error:
         query("select * from brokers", [f"{s3}/dumps/{name}"])
     assert str(error.value).startswith(f"{s3}/dumps/{name}: No") or str(error.value).startswith(f"{s3}/dumps/{name}: no metadata log here")
-
-
-def test_secrets_of_the_state_are_hidden_unless_they_are_asked_for() -> None:
-    (cluster,) = read_state([str(STOPPED)])
-    hidden = {row["key"] for row in state_table("configs", [cluster]).to_pylist() if row["value"] == "[redacted]"}
-    sensitive = {row["key"] for row in state_table("configs", [cluster], show_secrets=True).to_pylist() if row["is_sensitive"]}
-    assert hidden == sensitive
