@@ -30,9 +30,11 @@ from tests.s3 import s3 as s3
 from tests.s3 import s3_server as s3_server
 from tools.gen_slow import listed
 
-# A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them.
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=10, database=None)
-settings.register_profile("soak", deadline=None, max_examples=500, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# A run is the same every time: failures on a fresh machine are failures here. The soak takes new seeds, and more of them. How long inputs
+# take to be made is the machine's affair: beside eight busy loops it was a failure.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", derandomize=True, max_examples=10, database=None, **PATIENT)
+settings.register_profile("soak", max_examples=500, print_blob=True, **PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # What the person who runs the tests has chosen for the shell is no matter of theirs.

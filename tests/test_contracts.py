@@ -38,7 +38,7 @@ def names_in(folder: Path) -> set[str]:
     found = {path.name for path in folder.rglob("*") if path.is_dir()}
     for path in folder.rglob("*.py"):
         found.add(path.stem)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name) | ast.arg(name) | ast.alias(name):
                     found.add(name)

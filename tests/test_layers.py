@@ -380,9 +380,8 @@ def tracked_files() -> list[Path]:
         return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
     return [
         path
-        for folder in ("metashell", "tests", "tools", "man", "completions")
-        for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        for path in ROOT.rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and not any(part.startswith(".") for part in path.relative_to(ROOT).parts[:-1])
     ]
 
 

@@ -8,7 +8,8 @@ changed; `requests` and `histories` are the controller alone, asked at random. `
 coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of members that obey the rules,
 `rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs and compares with what it
 answers, `spoilt-group-logs` are logs of groups with every fault, `group-server` spoilt frames; `group-tools` are walks of Kafka's group
-tools beside ours; `stores`, `lakes` and `fences` are faults of object stores at every call. `surroundings` are the quick tests in another
+tools beside ours; `stores`, `lakes`, `fences` and
+`durability` are faults of object stores and disks at every call. `surroundings` are the quick tests in another
 zone, locale and umask, by another user, from an archive, and beside busy loops (`tools/surroundings.py`). Mutations are new ones each time,
 of every room. Surroundings and mutations take long, so they are run once, in the first round.
 """
@@ -49,6 +50,7 @@ INTEROP = {
     "stores": "test_store_keys_everywhere.py",
     "lakes": "tables/lake/test_faults_store.py",
     "fences": "tables/lake/test_faults_fencing.py",
+    "durability": "tables/lake/test_durability.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "surroundings", "mutation")

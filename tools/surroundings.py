@@ -41,7 +41,7 @@ class Surrounding:
 SURROUNDINGS = {
     "zone": Surrounding(variables={"TZ": "Asia/Kathmandu"}),
     "umask": Surrounding(umask=0o077),
-    "c-locale": Surrounding(variables={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    "c-locale": Surrounding(variables={"LC_ALL": "C", "LANG": "C"}),
     "german": Surrounding(variables={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}),
     "user": Surrounding(is_copy=True, user=USER),
     "archive": Surrounding(is_copy=True),

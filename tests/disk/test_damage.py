@@ -50,6 +50,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 def flip(path: Path, position: int, bit: int = 0) -> None:
     data = bytearray(path.read_bytes())
     data[position] ^= 1 << bit
+    path.chmod(0o600)  # a snapshot may only be read
     path.write_bytes(data)
 
 
