@@ -90,7 +90,10 @@ def quorum_of(tmp_path: Path) -> Iterator[Made]:
 @pytest.mark.parametrize("versions", [(KAFKA, BEFORE), (KAFKA, "3.9.2")], ids="+".join)
 def test_a_static_quorum_survives_the_death_of_each_voter(quorum_of: Made, versions: Sequence[str]) -> None:
     quorum = quorum_of(versions, STATIC, lambda id: release_words(versions))
-    quorum.start(1, 2, OURS)
+    # 4.4.0 ends over a log in which an older leader has not written a level yet: the newest and ours begin.
+    quorum.start(1, OURS)
+    quorum.wait_until_caught_up(1, OURS)
+    quorum.start(2)
     quorum.wait_until_caught_up(1, 2, OURS)
     quorum.commit("all")
     for id in (1, 2):
