@@ -16,7 +16,7 @@ from metashell.cli.controllers.voters import FreshQuorum, fresh_quorum
 from metashell.common.errors import MetashellError
 from metashell.common.values import uuid_text
 from metashell.quorum.embedded import EmbeddedQuorum
-from tests.administering import lines, objects
+from tests.administering import command, lines, objects
 
 NOW_MS = 1_700_000_000_000
 BROKERS: Final[Any] = SimpleNamespace(admin=None, asks_controllers=False)
@@ -26,6 +26,8 @@ BROKERS: Final[Any] = SimpleNamespace(admin=None, asks_controllers=False)
 @pytest.fixture
 def quorum() -> Iterator[EmbeddedQuorum]:
     with EmbeddedQuorum(controllers=3) as quorum:
+        while command(quorum, "quorum", "describe").status:
+            pass  # a voter may have to fetch its first records yet
         yield quorum
 
 
