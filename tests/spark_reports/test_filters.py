@@ -6,7 +6,6 @@ import random
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
