@@ -1,6 +1,6 @@
 # `make shell` and `make test` work on a fresh machine: they make .venv by themselves (PYTHON=... names another interpreter).
 .DEFAULT_GOAL := help
-.PHONY: help shell test check bench soak venv stubs man completions dictionary checks-page generated onefile clean .venv/shell .venv/dev
+.PHONY: help shell test check style types bench soak venv stubs man completions dictionary checks-page generated onefile clean .venv/shell .venv/dev
 
 PY := .venv/bin/python
 SECONDS ?= 600
@@ -26,15 +26,20 @@ shell: .venv/shell      ## kafka-shell on the directory that ships with the pack
 test: .venv/dev         ## everything
 	@$(PYTEST) -q -n $(WORKERS) --dist worksteal tests
 
-check: .venv/dev        ## style, types and unit tests, in less than 90 seconds
-	@.venv/bin/ruff check metashell tests tools spark_reports
+style: .venv/dev        ## ruff, and the sizes of metashell/
+	@.venv/bin/ruff check -q metashell tests tools spark_reports
 	@.venv/bin/ruff format --check -q metashell tests tools spark_reports
 	@$(PY) -m tools.structure --check
-	@.venv/bin/mypy & types=$$!; \
+
+types: .venv/dev        ## mypy
+	@.venv/bin/mypy
+
+check: .venv/dev        ## style, types and unit tests, in less than 60 seconds
+	@$(MAKE) --no-print-directory style types & types=$$!; \
 	$(PYTEST) -q -n $(WORKERS) --dist worksteal -m "not slow and not golden" --durations=9 --durations-min=2 tests; tests=$$?; \
 	wait $$types && exit $$tests
 
-soak: .venv/dev         ## long property runs with new seeds, and a mutation run: make soak SECONDS=3600
+soak: .venv/dev         ## properties with new seeds, the quick tests in other surroundings, mutations: make soak SECONDS=3600
 	@$(PY) -m tools.soak --seconds $(SECONDS)
 
 bench: .venv/dev        ## figures beside those of Kafka's own tools

@@ -47,6 +47,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 DESCRIPTORS = Path("/proc/self/fd")
 DESCRIPTORS_MAX = 800
+ADDRESS = re.compile(r" at 0x[0-9a-f]{6}")
 
 # What `make check` runs, as the Makefile has it, and the line of a module of which that runs nothing.
 QUICK = "not slow and not golden"
@@ -99,6 +100,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path)
     slow = listed()
     for item in items:
+        if ADDRESS.search(item.nodeid):
+            raise pytest.UsageError(f"{item.nodeid}: its name holds an address, which is another one in each process")
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
 

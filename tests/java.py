@@ -26,7 +26,7 @@ import pytest
 from metashell.codec.releases import NEWEST_RELEASE, RELEASES
 from tools.interop.host import Host
 from tools.interop.lone import LoneControllers
-from tools.interop.nodes import controller_settings, free_ports, write_config
+from tools.interop.nodes import broker_settings, free_ports, write_config
 
 KAFKA: Final = NEWEST_RELEASE.patch
 """The release that judges, where a test does not name another."""
@@ -100,7 +100,15 @@ def program_command(source: Path, *args: str, version: str = KAFKA) -> list[str]
 def host_command(version: str = KAFKA, *options: str) -> list[str]:
     """How a process with servers and tools is started (tools/interop/host.py)."""
     options = options or _QUIET
-    return [java(), "-Djava.security.manager=allow", *options, *_options(version), _HOST_HEAP, "Host"]
+    return [java(), *options, *_options(version), _HOST_HEAP, "Host"]
+
+
+def tool_host(version: str, folder: Path) -> Host:
+    """A process that starts in a folder and runs tools and programs; that one of them calls System.exit is only its own end."""
+    policy = folder / "all.policy"
+    policy.write_text("grant { permission java.security.AllPermission; };\n")
+    command = host_command(version, *_QUIET, "-Djava.security.manager=allow", f"-Djava.security.policy=={policy}")
+    return Host([*command, "tools"], folder)
 
 
 def lone_controllers(version: str = KAFKA) -> LoneControllers:
@@ -131,7 +139,7 @@ def _resident(version: str) -> Host:
     key = (version, *(os.environ.get(name) for name in _SURROUNDINGS))
     host = _RESIDENTS.get(key)
     if host is None or host.node.process.poll() is not None:
-        host = _RESIDENTS[key] = Host(host_command(version), Path(tempfile.mkdtemp(prefix="metashell-java-")))
+        host = _RESIDENTS[key] = tool_host(version, Path(tempfile.mkdtemp(prefix="metashell-java-")))
     return host
 
 
@@ -244,14 +252,13 @@ def _make_archive(version: str, made: Path) -> None:
     part.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         plain, controller = free_ports(2)
-        settings = controller_settings(1, controller, Path(folder) / "log", {"controller.quorum.voters": f"1@localhost:{controller}"}) | {
+        settings = {
+            **broker_settings(1, plain, Path(folder) / "log", {"controller.quorum.voters": f"1@localhost:{controller}"}),
             "process.roles": "broker,controller",
             "listeners": f"PLAINTEXT://localhost:{plain},CONTROLLER://localhost:{controller}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "offsets.topic.replication.factor": 1,
         }
         config = str(write_config(Path(folder) / "node.properties", settings))
-        command = [java(), "-Djava.security.manager=allow", *_QUIET, *_SMALL, _HOST_HEAP]
+        command = [java(), *_QUIET, *_SMALL, _HOST_HEAP]
         command += [f"-XX:ArchiveClassesAtExit={part}", "-cp", _class_path(version), "Host"]
         host = Host(command, Path(folder))
         try:

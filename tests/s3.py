@@ -9,7 +9,6 @@ clients that do not read it, such as Spark's.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +21,20 @@ import pytest
 KEY = "AKIAQUOKKATEST"
 SECRET = "wJalrXUtnFEMIxK7MDENGxbPxRfiCY"
 REGION = "us-east-1"
-_ADDRESS = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
+_SERVER = """
+import logging, os, sys
+from threading import Thread
+from moto.moto_server.werkzeug_app import create_backend_app
+from werkzeug.serving import make_server
+
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=True)
+print(server.server_port, flush=True)
+Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()
+os._exit(0)
+"""
+"""Of all that moto serves S3 alone, without a line for each request: half the time of `python -m moto.server`."""
 _NUMBERS = count()
 
 
@@ -32,19 +44,13 @@ def s3_server() -> Iterator[str]:
     for package in ("moto", "flask", "flask_cors"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed, which serves S3 here")
-    argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        found = next((match[1] for line in process.stderr if (match := _ADDRESS.search(line))), None)
-        assert found is not None, "moto ended before it listened"
-        # It writes a line for each request: a pipe that nobody reads would fill.
-        drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
-        try:
-            yield found
-        finally:
-            process.terminate()
-            process.wait()
-            drain.wait()
+    # It ends with its input, also where this process is killed.
+    with subprocess.Popen([sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        port = process.stdout.readline().strip()
+        assert port, "moto ended before it listened"
+        yield f"http://127.0.0.1:{port}"
+        process.stdin.close()
 
 
 def environment(address: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,15 @@ EXAMPLES = {"sql/NAME.sql", "schemas/FAMILY/Name.schema", "tables.sql"}
 PROSE = re.compile(r"\bspec(?:ification)?s? (?:section|\d)|(?<!/)\b(?:controller|kraft|groups|tools|ecosystem|kafka-4\.4)\.md\b")
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def texts(path: Path) -> list[tuple[int, str]]:
     """Comments and texts in quotes of a file, each with its line."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
-            yield token.start[0], token.string
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+    return [
+        (token.start[0], token.string)
+        for token in tokens
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""'))
+    ]
 
 
 SOURCES = [*modules(), *sorted((ROOT / "spark_reports").rglob("*.py"))]

@@ -1,7 +1,7 @@
 """Makes tests/slow.txt: the tests that `make check` leaves out because they took long, beside those that are marked slow in their files.
 
-    make check PYTEST_ADDOPTS=--junitxml=check.xml
-    python -m tools.gen_slow check.xml
+    make check PYTEST_ADDOPTS=--cpu-times=check.tsv
+    python -m tools.gen_slow check.tsv
 
 Those that are in the list stay in it while they exist; a line that is deleted by hand comes back if its test is still slow.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
-LIMIT_S = 0.1
+LIMIT_S = 0.07
 KEPT = ("tests/test_contracts.py", "tests/test_generated.py", "tests/test_layers.py")
 """Files that are about all of the project: a change anywhere should hear of them at once."""
-_HEAD = f"# Tests of more than {LIMIT_S:g} s each: `make check` leaves them out, `make test` runs them. Made by python -m tools.gen_slow\n"
+_HEAD = f"# Tests of more than {LIMIT_S:g} CPU seconds each: `make check` leaves them out. Made by python -m tools.gen_slow\n"
 
 
 def listed() -> set[str]:
@@ -34,9 +33,9 @@ def is_for_list(name: str) -> bool:
 
 
 def took_long(report: Path) -> set[str]:
-    """The tests of a JUnit report that took longer than `LIMIT_S`, what was made for them included. Errors: OSError; ParseError."""
-    slow = (case.attrib for case in ElementTree.parse(report).iter("testcase") if float(case.attrib["time"]) > LIMIT_S)
-    return {f"{case['classname'].replace('.', '/')}.py::{case['name']}" for case in slow}
+    """The tests of a report of `--cpu-times` that took longer than `LIMIT_S`, what was made for them included. Errors: OSError."""
+    rows = (line.split("\t", 1) for line in report.read_text("utf-8").splitlines())
+    return {name for seconds, name in rows if float(seconds) > LIMIT_S}
 
 
 def main(argv: list[str]) -> int:

@@ -35,8 +35,7 @@ from tests.golden_cases import (
     read_cases,
     shell_cases_of,
 )
-from tests.java import host_command, kafka_command
-from tools.interop.host import Host
+from tests.java import kafka_command, tool_host
 
 ADMIN_TOOLS = ("cluster", "quorum", "features")
 MADE_IN = "/made/goldn"
@@ -69,7 +68,7 @@ def dumped(root: Path, cases: list[Case]) -> Iterator[tuple[Case, dict[str, Any]
     The tool cuts and creates indexes, so that the folders of the files that a case names are copied anew before it runs.
     """
     with tempfile.TemporaryDirectory() as folder:
-        host = Host(host_command(NEWEST, "-Dlog4j2.level=OFF"), Path(folder))
+        host = tool_host(NEWEST, Path(folder))
         for case in cases:
             for name in {os.path.dirname(file) for word in case.argv for file in word.split(",") if "/data/" in file}:
                 if (root / name).is_dir():

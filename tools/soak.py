@@ -7,8 +7,10 @@ requests to a real controller and to ours, `listener` every golden scenario over
 changed; `requests` and `histories` are the controller alone, asked at random. `groups` are random conversations with a real group
 coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of members that obey the rules,
 `rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs and compares with what it
-answers, `spoilt-group-logs` are logs of groups with every fault. Mutations are new ones each time, of
-every room; they take hours, so they are made once, in the first round.
+answers, `spoilt-group-logs` are logs of groups with every fault, `group-server` spoilt frames; `group-tools` are walks of Kafka's group
+tools beside ours; `stores`, `lakes` and `fences` are faults of object stores at every call. `surroundings` are the quick tests in another
+zone, locale and umask, by another user, from an archive, and beside busy loops (`tools/surroundings.py`). Mutations are new ones each time,
+of every room. Surroundings and mutations take long, so they are run once, in the first round.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tools.surroundings import SURROUNDINGS, run
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = {"simulation": 200, "production": 60, "controllers": 40, "leases": 300}
@@ -40,9 +44,14 @@ INTEROP = {
     "group-logs": "interop/test_group_logs.py",
     "spoilt-group-logs": "groups/log/test_damaged_logs.py",
     "group-invariants": "groups/consumer/test_invariants.py",
+    "group-server": "groups/server/test_server.py",
+    "group-tools": "interop/test_group_tools.py",
+    "stores": "test_store_keys_everywhere.py",
+    "lakes": "tables/lake/test_faults_store.py",
+    "fences": "tables/lake/test_faults_fencing.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
-RUNS = ("properties", *SEEDS, *INTEROP, "mutation")
+RUNS = ("properties", *SEEDS, *INTEROP, "surroundings", "mutation")
 
 
 def main() -> int:
@@ -68,7 +77,11 @@ def main() -> int:
                 return 1
         for name in INTEROP:
             if name in wanted and run_interop(name):
-                print(f"round {rounds} failed", flush=True)
+                print(f"round {rounds} failed; the tests above, with METASHELL_SOAK=1 and the METASHELL_SEED above, repeat it", flush=True)
+                return 1
+        if rounds == 1 and "surroundings" in wanted:
+            statuses = [run(name, arguments.workers, ["tests"]) for name in SURROUNDINGS]
+            if any(statuses):
                 return 1
         if rounds == 1 and "mutation" in wanted and run_mutation(arguments.workers):
             print("too many mutations survived, or the list of equivalent ones is wrong; see above", flush=True)

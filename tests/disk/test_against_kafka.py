@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from metashell.cli.inspect.dump_log import kafka_main as kafka_dump_log
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID
@@ -19,13 +19,12 @@ from metashell.disk.names import METADATA_DIRECTORY
 from metashell.disk.segment import read_batches
 from metashell.disk.state_files import read_quorum_state, write_quorum_state
 from tests.disk.log_history import batches_of, end_of
-from tests.java import KAFKA, jars, java, kafka, kafka_command
+from tests.java import KAFKA, kafka, kafka_command
 from tests.running import run_main
-from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, cluster, controller_settings, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9", "--layout", "4.3")}
 NO_OP_RECORD = b"\x01\x14\x00\x00"
 """A NoOpRecord as a metadata record: frame version 1, type 20, version 0, no tagged fields."""
@@ -34,9 +33,7 @@ NO_OP_RECORD = b"\x01\x14\x00\x00"
 @pytest.fixture(params=list(RELEASES))
 def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Cluster]]:
     """A Kafka release, and a place to start its nodes in."""
-    java()
-    jars(request.param)
-    with cluster(lambda tool, *words: kafka_command(request.param, tool, *words), tmp_path) as place:
+    with cluster(partial(kafka_command, request.param), tmp_path) as place:
         yield request.param, place
 
 
@@ -45,8 +42,7 @@ def controller(place: Cluster, version: str, log_dir: Path) -> Path:
     (port,) = free_ports(1)
     settings = controller_settings(1, port, log_dir, {"controller.quorum.bootstrap.servers": f"localhost:{port}"})
     config = write_config(place.folder / "node-1.properties", settings, {"metadata.max.idle.interval.ms": 5})
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), "-s", *RELEASES[version]], cwd=place.folder)
-    assert outcome.status == 0, outcome
+    format_directories(config, "-s", *RELEASES[version])
     return config
 
 

@@ -10,6 +10,8 @@ import json
 from itertools import groupby
 from typing import Any
 
+from tests.recordings import in_order
+
 _TIMES = {
     *(
         "commitTimestamp",
@@ -74,7 +76,7 @@ class Canon:
             for _, neighbours in groupby(batch, key=lambda record: record.get("type")):
                 run = list(neighbours)
                 if not self.is_ordered:
-                    run.sort(key=lambda record: json.dumps(record.get("key"), sort_keys=True))
+                    run.sort(key=lambda record: in_order(record.get("key")))
                 rows += [self._record(record) for record in run]
             batches.append(rows)
         return batches
@@ -90,7 +92,7 @@ class Canon:
             return {name: self._plain(item, name) for name, item in value.items() if name not in _DROPPED}
         if isinstance(value, list):
             items = [self._plain(item, key) for item in value]
-            return items if self.is_ordered or key not in self._sorted else sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+            return items if self.is_ordered or key not in self._sorted else sorted(items, key=in_order)
         if key in _TIMES and isinstance(value, int):
             return value if value <= 0 else "<time>"
         if key == "metadataHash" and value and self._has_unknown_topics:

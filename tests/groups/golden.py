@@ -36,6 +36,7 @@ from tests.golden_cases import REPOSITORY
 from tests.groups.canon import differences
 from tests.groups.profiles import PROFILES
 from tests.quorum.controller.json_objects import from_json
+from tests.recordings import Compared, show
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "groups"
 BEGUN_MS = 1_795_308_000_000
@@ -335,31 +336,18 @@ def _recorder() -> ModuleType:
 
 
 def main(arguments: list[str]) -> int:
-    is_verbose = "-v" in arguments
     compare = functools.partial(differences, is_ordered="--ordered" in arguments)
     if "--wire" in arguments:
         compare = functools.partial(_recorder().differences, everything=True)
-    wanted = [argument for argument in arguments if not argument.startswith("-")]
-    rows: list[Scenario] = []
-    for name in wanted or scenarios():
-        if Path(name).is_file():
-            rows += read_rows(Path(name))
-        else:
-            rows += [row for row in scenarios().values() if row["scenario"] == name] or [
-                row for row in scenarios().values() if row["scenario"].startswith(name)
-            ]
-    bad = 0
-    for golden in rows:
-        player = Player(golden)
-        player.is_verbose = is_verbose
-        found = compare(golden, player.play())
-        bad += bool(found)
-        verdict = "DIFF" if found else "ok  "
-        print(f"{verdict}  {golden['profile']}/{golden['scenario']}: {len(golden['steps'])} steps, {len(found)} differences")
-        for text in found if is_verbose else ():
-            print("   ", text)
-    print(f"{len(rows) - bad} scenarios equal, {bad} differ")
-    return min(bad, 1)
+    files = [Path(word) for word in arguments if Path(word).is_file()]
+    rows = {row["scenario"]: row for path in files for row in read_rows(path)} or scenarios()
+
+    def play_one(name: str) -> list[Compared]:
+        player = Player(rows[name])
+        player.is_verbose = "-v" in arguments
+        return [("different", text) for text in compare(rows[name], player.play())] or [("equal", "")]
+
+    return show([word for word in arguments if Path(word) not in files], rows, play_one)
 
 
 if __name__ == "__main__":

@@ -214,6 +214,17 @@ def test_a_batch_that_does_not_decode_is_filled_up_and_one_that_fails_its_checks
     assert [one.offset for one in left] == [40, 39]
 
 
+@pytest.mark.parametrize("count", [0, -1, 200, 0x7FFFFFFF])
+def test_a_bad_batch_of_no_credible_size_is_left_out_with_its_offsets(count: int) -> None:
+    """Its header says so many records and offsets as its bytes cannot hold."""
+    data = bytearray(batch([topic("a")], 40))
+    data[23:27] = (count - 1).to_bytes(4, "big", signed=True)
+    data[57:61] = count.to_bytes(4, "big", signed=True)
+    left: list[Left] = []
+    assert Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 40, "bad") == b""
+    assert [(one.offset, one.what) for one in left] == [(40, "bad: the batch and its offsets")]
+
+
 def test_a_control_batch_stays_one_and_an_unknown_control_record_loses_its_value() -> None:
     made = Rewritten(control_batch(5, 2, leader_id=3), anonymise=False)
     assert read(made.data).header.is_control and made.records[0].offset == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ def golden_path(name: str) -> Path:
 
 def start_kafka(place: Cluster, config: Path) -> Node:
     """Start one of Kafka's own controllers."""
-    place.command_of = lambda *words: kafka_command(KAFKA, *words)
+    place.command_of = partial(kafka_command, KAFKA)
     return place.start(config)
 
 

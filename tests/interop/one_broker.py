@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.controllers import storage
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.java import KAFKA, kafka_command
-from tests.running import run_main
-from tools.interop.brokers import SMALL
-from tools.interop.nodes import cluster, free_ports, write_config
+from tools.interop.nodes import broker_settings, cluster, format_directories, free_ports, write_config
 
 BROKER_ID: Final = 7
 
@@ -48,7 +46,7 @@ def one_broker(
             metadata_version=metadata_version,
             properties=dict(properties or {}),
         ) as quorum,
-        cluster(lambda *words: kafka_command(version, *words), folder) as place,
+        cluster(partial(kafka_command, version), folder) as place,
     ):
         config, one = format_broker(quorum, folder, metadata_version=metadata_version, settings=settings)
         place.start(config)
@@ -67,24 +65,11 @@ def format_broker(
     """The settings of a broker on a formatted directory, which is not started, and what it will be."""
     (port,) = free_ports(1)
     directory = folder / "broker"
-    more = {name: str(value).replace("{port}", str(port)) for name, value in (settings or {}).items()}
-    config = write_config(folder / "broker.properties", _settings(quorum, directory, port) | more)
-    words = ["format", "-c", str(config), "-t", quorum.cluster_id, "--no-initial-controllers"]
-    words += ["-r", metadata_version] if metadata_version else []
-    done = run_main(storage.main, words, cwd=folder)
-    assert done.status == 0, done
+    # Fake brokers copy nothing, and stay in sync however long a test takes.
+    more = {"replica.lag.time.max.ms": "3600000"}
+    more |= {name: str(value).replace("{port}", str(port)) for name, value in (settings or {}).items()}
+    servers = {"controller.quorum.bootstrap.servers": quorum.bootstrap_controllers}
+    config = write_config(folder / "broker.properties", broker_settings(BROKER_ID, port, directory, servers), more)
+    release = ("-r", metadata_version) if metadata_version else ()
+    format_directories(config, "--no-initial-controllers", *release, cluster_id=quorum.cluster_id)
     return config, OneBroker(quorum, f"localhost:{port}", directory)
-
-
-def _settings(quorum: EmbeddedQuorum, directory: Path, port: int) -> dict[str, object]:
-    return {
-        "process.roles": "broker",
-        "node.id": BROKER_ID,
-        "controller.listener.names": "CONTROLLER",
-        "controller.quorum.bootstrap.servers": quorum.bootstrap_controllers,
-        "listeners": f"PLAINTEXT://localhost:{port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": directory,
-        "offsets.topic.replication.factor": 1,
-        **SMALL,
-    }

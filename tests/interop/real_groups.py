@@ -8,11 +8,11 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from struct import unpack
 from typing import Any
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.codec.registry import MessageType, message_type
 from metashell.groups.log import read_record
@@ -20,9 +20,7 @@ from metashell.net.frames import decode_response, encode_request
 from tests.groups.golden import record_row
 from tests.java import KAFKA, kafka_command
 from tests.quorum.controller.json_objects import from_json
-from tests.running import run_main
-from tools.interop.brokers import SMALL
-from tools.interop.nodes import Cluster, cluster, free_ports, write_config
+from tools.interop.nodes import Cluster, broker_settings, cluster, format_directories, free_ports, write_config
 
 Json = dict[str, Any]
 
@@ -234,12 +232,11 @@ def _group_of(record: Json) -> str:
 @contextmanager
 def real_groups(folder: Path) -> Iterator[RealGroups]:
     """Start a node; it has ended when the block does."""
-    with cluster(lambda *words: kafka_command(KAFKA, *words), folder) as place:
+    with cluster(partial(kafka_command, KAFKA), folder) as place:
         port, controller = free_ports(2)
         data = folder / "data"
         config = write_config(folder / "node.properties", _settings(port, controller, data))
-        done = run_main(kafka_storage, ["format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(config)], cwd=folder)
-        assert done.status == 0, done
+        format_directories(config)
         place.start(config)
         _wait_for_coordinator(place, port)
         with contextlib.closing(RealGroups(port, data)) as node:
@@ -259,17 +256,10 @@ def _wait_for_coordinator(place: Cluster, port: int) -> None:
 
 def _settings(port: int, controller: int, data: Path) -> Json:
     return {
-        **SMALL,
+        **broker_settings(1, port, data, {"controller.quorum.voters": f"1@localhost:{controller}"}),
         "process.roles": "broker,controller",
-        "node.id": 1,
-        "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "controller.quorum.voters": f"1@localhost:{controller}",
-        "log.dirs": data,
         "broker.rack": "rack-1",
-        "offsets.topic.replication.factor": 1,
         "auto.create.topics.enable": "false",
         "group.coordinator.threads": 1,
         "group.coordinator.append.linger.ms": 0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ from tests.interop.admin_twins import differences, ours, settled
 from tests.java import KAFKA, host_command, jars, kafka, kafka_command
 from tests.seeds import shows
 from tools.interop.admin.open_cluster import OPEN
-from tools.interop.admin.place import CLUSTER_ID, AdminPlace, admin_place, format_node
+from tools.interop.admin.place import AdminPlace, admin_place
 from tools.interop.admin.secured_cluster import SECURED
 from tools.interop.admin.transcript import Step
-from tools.interop.nodes import combined_settings, free_ports, write_config
+from tools.interop.nodes import CLUSTER_ID, combined_settings, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -87,8 +88,8 @@ def start_older(place: AdminPlace) -> dict[str, str]:
     ports = free_ports(3)
     quorum = {"controller.quorum.bootstrap.servers": f"localhost:{ports[2]}"}
     config = write_config(place.folder / "older.properties", combined_settings(7, ports, place.folder / "older", quorum))
-    format_node(config, "-r", "3.9", "--standalone")
-    place.place.command_of = lambda *words: kafka_command(OLDER, *words)
+    format_directories(config, "-r", "3.9", "--standalone")
+    place.place.command_of = partial(kafka_command, OLDER)
     place.place.start(config)
     return {"older": f"localhost:{ports[0]}", "older-controller": f"localhost:{ports[2]}"}
 

@@ -14,6 +14,12 @@ from typing import Any, TypeVar
 import pytest
 
 from metashell.cli.main import tool_of
+from metashell.codec import messages
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.common.values import uuid_from_text
+from metashell.net.addresses import Address
+from metashell.net.client import Client
 from tests.interop.group_walks import Walk
 from tests.interop.real_groups import RealGroups, Talk
 from tests.java import KAFKA, kafka
@@ -27,14 +33,15 @@ STEPS = 40
 KINDS = ("classic", "consumer", "mixed")
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TRIES = 20
+TIMEOUT = ("--timeout", "120000")
 Row = dict[str, str | None]
 T = TypeVar("T")
 
 
 def theirs(groups: RealGroups, *words: str) -> list[Row]:
     """The rows of all tables that Kafka's tool prints, by the heads of their columns; None where a cell is empty or `-`."""
-    done = kafka(KAFKA, TOOL, "--bootstrap-server", f"localhost:{groups.port}", *words)
-    assert done.returncode == 0, done
+    done = kafka(KAFKA, TOOL, "--bootstrap-server", f"localhost:{groups.port}", *words, *TIMEOUT)
+    assert done.returncode == 0 and b"Error:" not in done.stdout, done
     rows: list[Row] = []
     columns: list[tuple[str, int, int | None]] = []
     for line in done.stdout.decode().splitlines():
@@ -113,6 +120,25 @@ def compare(groups: RealGroups, group: str) -> None:
     assert (state["STATE"], number(state["#MEMBERS"])) == (described["state"], len(described["members"]))
 
 
+@pytest.fixture(scope="module")
+def written(groups: RealGroups, topics: dict[str, tuple[str, int]]) -> None:
+    """Another number of records in each partition, for lags that differ."""
+    request = messages.ProduceRequest
+    for name, (id, partitions) in topics.items():
+        parts = tuple(
+            request.PartitionProduceData(
+                index=at,
+                records=write_batch(0, [Record(offset, 0, None, b"text") for offset in range(at + 3)], leader_epoch=-1, base_timestamp=0),
+            )
+            for at in range(partitions)
+        )
+        data = request.TopicProduceData(name=name, topic_id=uuid_from_text(id), partition_data=parts)
+        with Client([Address("localhost", groups.port)]) as client:
+            answer = client.request(request(acks=-1, timeout_ms=10_000, topic_data=(data,)))
+        assert {partition.error_code for topic in answer.responses for partition in topic.partition_responses} == {0}
+
+
+@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("kinds", KINDS)
 def test_both_tools_say_the_same_of_groups(groups: RealGroups, topics: dict[str, tuple[str, int]], kinds: str) -> None:
     for turn in range(WALKS):

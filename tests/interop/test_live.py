@@ -8,12 +8,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from metashell.cli.controllers.storage import main as storage
 from metashell.cli.inspect.dump_log import main as dump_log
 from metashell.cli.inspect.kafka_shell import main as kafka_shell
 from metashell.codec.messages import CreateAclsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
@@ -28,11 +28,10 @@ from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import Target, describe_quorum_request
 from tests.java import KAFKA, kafka_command, lone_controllers
 from tests.running import command_line, run_main
-from tools.interop.nodes import Cluster, Node, controller_settings, free_ports, write_config
+from tools.interop.nodes import Cluster, Node, broker_settings, controller_settings, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
 LIMIT_S = 60.0
 BROKER_ID = 100
@@ -141,18 +140,11 @@ def prepare(
     quorum = {"controller.quorum.bootstrap.servers": f"localhost:{ports[0]}"} if standalone else {"controller.quorum.voters": voters}
     parts = {id: controller_settings(id, port, folder / f"d{id}", quorum) for id, port in named.items()}
     if broker:
-        parts[BROKER_ID] = controller_settings(BROKER_ID, 0, folder / f"d{BROKER_ID}", quorum) | {
-            "process.roles": "broker",
-            "listeners": f"PLAINTEXT://localhost:{broker_port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        }
+        parts[BROKER_ID] = broker_settings(BROKER_ID, broker_port, folder / f"d{BROKER_ID}", quorum)
     for id, part in parts.items():
         config = write_config(folder / f"node-{id}.properties", part, settings or {})
-        outcome = run_main(
-            storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *(["-s"] if standalone else []), *RELEASES[version]], cwd=folder
-        )
-        assert outcome.status == 0, outcome
-    return Quorum(version, Cluster(lambda tool, *words: kafka_command(version, tool, *words), folder), named, broker_port)
+        format_directories(config, *(["-s"] if standalone else []), *RELEASES[version])
+    return Quorum(version, Cluster(partial(kafka_command, version), folder), named, broker_port)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import (
     ApiVersionsRequest,
     CreateDelegationTokenRequest,
@@ -28,12 +27,10 @@ from metashell.net.frames import api_key_of, decode_response, encode_request, fr
 from metashell.net.sasl import ScramClient
 from tests.java import lone_controllers
 from tests.net.test_server_connection import TokenClient
-from tests.running import run_main
-from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, server_command, write_config
+from tools.interop.nodes import Cluster, cluster, controller_settings, format_directories, free_ports, server_command, write_config
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 SECURITY = "org.apache.kafka.common.security"
 SESSION_MS = 60_000
 """Long, so that it ends in no story because the machine is busy."""
@@ -373,8 +370,7 @@ def start(place: Cluster, folder: Path, name: str) -> Listening:
     }
     config = write_config(folder / f"{name}.properties", settings)
     users = ["-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", "-S", "SCRAM-SHA-512=[name=dave,password=dave-secret]"]
-    done = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), "--standalone", *users], cwd=folder)
-    assert done.status == 0, done.stderr
+    format_directories(config, "--standalone", *users)
     start_config = lone_controllers().start if name == "kafka" else place.start
     start_config(config)
 

@@ -8,18 +8,15 @@ from typing import Final
 
 import pytest
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from tests.java import host_command
-from tests.running import run_main
 from tools.interop.brokers_traffic import Writer, check_written, read_topic
 from tools.interop.host import Host
 from tools.interop.mixed_quorum import QUIET
-from tools.interop.nodes import cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import broker_settings, cluster, controller_settings, format_directories, free_ports, write_config
 from tools.interop.replaced_quorum import ReplacedQuorum
 
 pytestmark = pytest.mark.slow
 
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 KAFKAS: Final = (1, 2, 3)
 OURS: Final = (4, 5, 6)
 BROKER: Final = 11
@@ -45,29 +42,13 @@ def quorum(tmp_path: Path) -> Iterator[ReplacedQuorum]:
             settings = controller_settings(id, ports[id], made.directory(id), servers)
             write_config(made.config(id), settings, QUIET, {"controller.quorum.auto.join.enable": "true"})
             format_node(made, id, "--no-initial-controllers")
-        write_config(made.config(BROKER), broker_settings(ports[BROKER], made.directory(BROKER)), servers)
+        write_config(made.config(BROKER), broker_settings(BROKER, ports[BROKER], made.directory(BROKER), servers))
         format_node(made, BROKER)
         yield made
 
 
-def broker_settings(port: int, log_dir: Path) -> dict[str, object]:
-    return {
-        "process.roles": "broker",
-        "node.id": BROKER,
-        "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://localhost:{port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": log_dir,
-        "offsets.topic.replication.factor": 1,
-        "log.cleaner.dedupe.buffer.size": 4_000_000,
-        "num.network.threads": 1,
-        "num.io.threads": 2,
-    }
-
-
 def format_node(quorum: ReplacedQuorum, id: int, *words: str) -> None:
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(quorum.config(id)), *words], cwd=quorum.place.folder)
-    assert outcome.status == 0, outcome
+    format_directories(quorum.config(id), *words)
 
 
 def create_topic(quorum: ReplacedQuorum, name: str, partitions: int = 1) -> None:

@@ -29,7 +29,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> RealControllers:
     return RealControllers(tmp_path_factory.mktemp("real"))
 
 
-@pytest.mark.parametrize(("make", "histories"), [(InProcess, 60), (OverListener, 20)])
+@pytest.mark.parametrize(("make", "histories"), [(InProcess, 30), (OverListener, 10)])
 def test_random_histories_are_answered_and_written_alike(pool: RealControllers, make: Make, histories: int) -> None:
     verdicts: Counter[str] = Counter()
     apis: Counter[str] = Counter()

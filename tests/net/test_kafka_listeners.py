@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
 from metashell.codec.messages import ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest
 from metashell.disk.properties import parse_properties
 from metashell.net.addresses import Address, ConnectError
@@ -19,9 +18,8 @@ from metashell.net.client_config import client_config
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from tests.java import KAFKA, jars, java, kafka_command
 from tests.net.certificates import KEY_PASSWORD, PASSWORD, Authority
-from tests.running import run_main
 from tools.interop.listeners import NAMES, SESSION_MS, scram_words, secured_settings
-from tools.interop.nodes import cluster, free_ports, write_config
+from tools.interop.nodes import cluster, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
 
@@ -69,8 +67,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     ports = free_ports(len(NAMES))
     config = write_config(folder / "node.properties", secured_settings(ports, folder / "log", server.write_p12(folder), ca, PASSWORD))
     words = [part for word in scram_words() for part in ("-S", word)]
-    outcome = run_main(kafka_storage, ["format", "-t", CLUSTER_ID, "-c", str(config), "-s", *words], cwd=folder)
-    assert outcome.status == 0, outcome.stderr
+    format_directories(config, "-s", *words)
     made = Secured(dict(zip(NAMES, ports, strict=True)), folder, ca, alice.write_pem(folder))
     with cluster(lambda tool, *words: kafka_command(KAFKA, tool, *words), folder) as place:
         place.start(config)

@@ -34,6 +34,13 @@ def test_a_setting_that_is_an_assumption_too_is_taken_as_this() -> None:
     assert parse_assumption(Assumptions(), "broker.session.timeout.ms", "18000") == Assumptions(session_timeout_ms=18_000)
 
 
+def test_yes_and_no_are_words() -> None:
+    for word, value in (("yes", True), ("no", False)):
+        changed = parse_assumption(Assumptions(), "lagging-catch-up", word)
+        assert changed.lagging_catch_up is value
+        assert [one.value for one in shown_assumptions(changed) if one.name == "lagging-catch-up"] == [word]
+
+
 def test_each_field_has_a_name() -> None:
     assert [word.field for word in WORDS.values()] + ["settings", "read"] == [item.name for item in fields(Assumptions)]
 
@@ -49,6 +56,7 @@ def test_each_field_has_a_name() -> None:
         ("down", "30", "down: '30' is not a time"),
         ("min.insync.replica", "1", "min.insync.replica: not a setting of a server (did you mean min.insync.replicas?)"),
         ("voters", "a", "voters: 'a' is not a whole number"),
+        ("lagging-catch-up", "true", "lagging-catch-up: 'true': yes or no"),
     ],
 )
 def test_a_wrong_one_is_refused_by_its_name(name: str, value: str, fault: str) -> None:

@@ -98,6 +98,8 @@ BAD = [
         "[[step]]\ndo = 'kill-broker 3'\n[[step]]\ndo = 'kill-broker 4'\n[[step]]\nafter = '1s'\ndo = 'kill-broker 5'",
         "6:9: step 3: after: the previous step has no time",
     ),
+    ("[[step]]\n'do' = 'kill-broker 3'\n\"at\" = '5'", "3:8: step 1: at: '5' is not a time such as 90s"),
+    ("[assume]\n'copy-rate' = 1.5\n[[step]]\ndo = 'kill-broker 3'", "2:15: assume: copy-rate is neither text nor a whole number"),
     ("[[step]]\ndo = 'kill-broker 3'\nwhen = '5s'", "3:1: step 1: unknown key when (known: do, at, after, note)"),
     ("assume = 3\n[[step]]\ndo = 'kill-broker 3'", "1:10: assume: not a table"),
     ("[assume]\ncopy-rate = 1.5\n[[step]]\ndo = 'kill-broker 3'", "2:13: assume: copy-rate is neither text nor a whole number"),

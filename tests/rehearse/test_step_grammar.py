@@ -115,6 +115,8 @@ def test_a_step_that_cannot_be_meant_is_refused(text: str) -> None:
 def test_steps_of_a_command_line_may_have_times() -> None:
     words = "kill-broker 1 then after 2s kill-broker 2 then lose-controller then at 5m restart-broker 1 then after 1m restart-broker 2"
     assert [one.step.at_ms for one in parse_steps(words.split(), read_moves)] == [0, 2000, None, 300_000, 360_000]
+    at_once = "at 5s kill-broker 1 then at 5s kill-broker 2 then after 0s kill-broker 3"
+    assert [one.step.at_ms for one in parse_steps(at_once.split(), read_moves)] == [5000, 5000, 5000]
 
 
 @pytest.mark.parametrize(

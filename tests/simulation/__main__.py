@@ -10,11 +10,11 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 
-from tests.simulation import run as core
-from tests.simulation.run import Result
+from tests.simulation.bugs import patched
+from tests.simulation.harness import Result, shrink
+from tests.simulation.simulations import SIMULATIONS
 from tests.simulation.trace import Trace
 
 
@@ -23,9 +23,12 @@ def main() -> int:
     parser.add_argument("seed", type=int)
     parser.add_argument("--count", type=int, default=1, help="how many seeds, beginning with SEED")
     parser.add_argument("--events", type=int, default=0, help="least number of events of a run")
-    parser.add_argument("--production", action="store_true", help="run the server on a simulated clock, network and disk")
-    parser.add_argument("--controller", action="store_true", help="run the controller, its brokers and clients, on the production path")
-    parser.add_argument("--brokers", action="store_true", help="run brokers, their clients and their controllers")
+    for name, what in (
+        ("production", "run the server on a simulated clock, network and disk"),
+        ("controller", "run the controller, its brokers and clients, on the production path"),
+        ("brokers", "run brokers, their clients and their controllers"),
+    ):
+        parser.add_argument(f"--{name}", dest="simulation", action="store_const", const=name, default="core", help=what)
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")
     parser.add_argument("--last", type=int, default=0, help="print the last LAST lines of the trace of a failure")
     parser.add_argument("--without", default="", help="give these options, separated by commas, their plain value")
@@ -34,33 +37,13 @@ def main() -> int:
     parser.add_argument("--profile", default=None, help="let every seed follow this profile of faults ('': none)")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first failure")
     arguments = parser.parse_args()
-    from tests.simulation import brokers, controller, planted, production
-
-    own = brokers if arguments.brokers else controller if arguments.controller else production if arguments.production else None
-    bugs = planted.BUGS if own is None else own.bugs()
-    with planted.patched(bugs[arguments.bug]() if arguments.bug else []):
+    simulation = SIMULATIONS[arguments.simulation]
+    with patched(simulation.bugs[arguments.bug].make() if arguments.bug else []):
         return play(arguments)
 
 
-def runner(arguments: argparse.Namespace) -> Callable[..., Result]:
-    """What runs a seed."""
-    if arguments.brokers:
-        from tests.simulation import brokers
-
-        return brokers.runner()
-    if arguments.controller:
-        from tests.simulation import controller
-
-        return controller.runner(arguments.events, arguments.profile)
-    if not arguments.production:
-        return partial(core.run, events=arguments.events or core.EVENTS, profile=arguments.profile)
-    from tests.simulation import production
-
-    return production.runner(arguments.events, arguments.profile)
-
-
 def play(arguments: argparse.Namespace) -> int:
-    run = runner(arguments)
+    run = partial(SIMULATIONS[arguments.simulation].run, events=arguments.events, profile=arguments.profile)
     without = [name for name in arguments.without.split(",") if name]
     counts: Counter[str] = Counter()
     events = failures = 0
@@ -80,16 +63,14 @@ def play(arguments: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def report(run: Callable[..., Result], result: Result, arguments: argparse.Namespace, without: list[str]) -> None:
+def report(run: partial[Result], result: Result, arguments: argparse.Namespace, without: list[str]) -> None:
     print(f"seed {result.seed}: {result.violation} (event {result.events}, {result.ms} ms)")
     if arguments.shrink:
-        from tests.simulation.shrink import shrink
-
-        without = shrink(result, without, run=run)
-        bug = f" --bug {arguments.bug}" if arguments.bug else ""
-        bug += "".join(f" --{kind}" for kind in ("brokers", "controller", "production") if getattr(arguments, kind))
-        bug += f' --profile "{arguments.profile}"' if arguments.profile is not None else ""
-        print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{bug}")
+        without = shrink(result, without, run)
+        more = f" --bug {arguments.bug}" if arguments.bug else ""
+        more += f" --{arguments.simulation}" if arguments.simulation != "core" else ""
+        more += f' --profile "{arguments.profile}"' if arguments.profile is not None else ""
+        print(f"  python -m tests.simulation {result.seed} --trace --without {','.join(without)}{more}")
     if arguments.last:
         trace = Trace(last=arguments.last)
         run(result.seed, without=without, trace=trace)

@@ -1,4 +1,4 @@
-"""What a disk was asked for is done, or will never be: functions that the world's heap holds."""
+"""What a disk or an application was asked for is done, or will never be: functions that the world's heap holds."""
 
 from __future__ import annotations
 
@@ -63,4 +63,36 @@ def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> 
         return
     part.freeze()
     world.counts["downloads"] += 1
-    world.settle(host, host.node.snapshot_frozen(id, host.local_ms(world.now)))  # type: ignore[union-attr]
+    ready = host.node.snapshot_frozen(id, host.local_ms(world.now))  # type: ignore[union-attr]
+    if host.lost_end is not None:
+        # The snapshot may stand for all that was lost, and nothing is flushed then.
+        note_caught_up(world, host)
+    world.settle(host, ready)
+
+
+def register(world: World, host: Host, life: int) -> None:
+    """The application of a new process asks to be told."""
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, register, host, life)
+        return
+    host.listener, ready = host.node.register(host.local_ms(world.now))  # type: ignore[union-attr]
+    world.settle(host, ready)
+
+
+def consumed(world: World, host: Host, life: int) -> None:
+    """The application took what it was given."""
+    if host.life != life or not host.up:
+        return
+    if host.paused_until > world.now:
+        world.push(host.paused_until, consumed, host, life)
+        return
+    world.settle(host, host.node.consumed(host.listener, host.applied, host.local_ms(world.now)))  # type: ignore[union-attr]
+
+
+def stop_rotten(world: World, host: Host, life: int) -> None:
+    """The application finds a wrong checksum in its snapshot: the replica stops, and its operator gives it another disk."""
+    if host.life == life and host.up:
+        world.note(f"{host.name} cannot load its snapshot")
+        world.replace_disk(host)

@@ -127,8 +127,6 @@ class DiskPartial(SimPartial):
 class DiskLog(SimLog):
     """Both logs as one; `segment_size` is small, so that segments roll and go."""
 
-    __slots__ = ("disk", "folder", "is_adding", "is_cutting", "lives", "real", "segment_size")
-
     def __init__(self, history: History, folder: Path, segment_size: int) -> None:
         super().__init__(history)
         self.folder = folder

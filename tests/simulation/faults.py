@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from metashell.quorum.raft.messages import RaftError
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
-def begin(world: World) -> None:
+def begin(world: World, kinds: Mapping[str, Callable[..., None]]) -> None:
     """Let every kind come that the options ask for."""
-    for name, act in KINDS.items():
+    for name, act in kinds.items():
         mean = getattr(world.options, name)
         if mean:
             world.push(world.now + int(world.random.expovariate(1 / mean)), strike, act, mean)
 
 
-def strike(world: World, act: Callable[[World], None], mean: int) -> None:
+def strike(world: World, act: Callable[..., None], mean: int) -> None:
     """One fault, and the next of its kind later."""
     if not world.faults_on:
         return

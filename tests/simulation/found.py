@@ -1,17 +1,16 @@
-"""Bugs that the core really had until a seed found them: each as it was, and a seed in which it shows.
+"""Bugs that the core really had until a seed found them, each as it was, with the options of its seed.
 
-A name here is a test: its seed holds now, and breaks a rule where the old code is put back.
+`needed.tsv` has the seeds: each holds now, and breaks a rule where the old code is put back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from metashell.quorum.raft import fetch, polling, snapshots, transitions, voter_update
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Follower
-from tests.simulation.planted import Patch
+from tests.simulation.bugs import Bug, Patch
 
 
 def a_snapshot_takes_any_epoch() -> list[Patch]:
@@ -76,9 +75,9 @@ JOINING: dict[str, object] = {
     "down_ms": 2_000,
     "log_on_disk": False,
 }
-FOUND: dict[Callable[[], list[Patch]], tuple[int, dict[str, object]]] = {
-    a_snapshot_takes_any_epoch: (30, {}),
-    an_observer_asks_a_silent_leader_to_join: (115, JOINING),
-    a_removed_leader_never_stands: (28, {}),
-}
-"""Each with a seed, and options of it that are set to make the bug show. The others are in `test_scenarios`."""
+BUGS = (
+    Bug(a_snapshot_takes_any_epoch, {"profile": ""}),
+    Bug(an_observer_asks_a_silent_leader_to_join, {"profile": "", **JOINING}),
+    Bug(a_removed_leader_never_stands, {"profile": ""}),
+)
+"""`test_scenarios` has the other one."""

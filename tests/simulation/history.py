@@ -104,6 +104,15 @@ class History:
                 entry.voters = voters_of(control.body)
         check_voters(entry, self.tip)
 
+    def since(self, end: int) -> list[Entry]:
+        """The committed batches that follow an offset, in order."""
+        found, entry = [], self.tip
+        while entry.end > end:
+            found.append(entry)
+            assert entry.prev is not None
+            entry = entry.prev
+        return found[::-1]
+
     def commit(self, entry: Entry) -> int:
         """Extend the committed path to `entry`, and say by how many batches. Errors: Violation where it leaves that path."""
         path = []

@@ -6,7 +6,7 @@ import errno
 from random import Random
 from typing import Any
 
-from metashell.common.values import ReplicaKey
+from metashell.common.values import ZERO_UUID, ReplicaKey
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import Durable, ElectionState, Ready
@@ -35,74 +35,6 @@ class Host:
     `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the log ends, and if `hang_fails` none
     succeeds.
     """
-
-    __slots__ = (
-        "announced_epoch",
-        "applied",
-        "asked",
-        "asked_to_resign",
-        "asked_version",
-        "at_candidacy",
-        "base_ms",
-        "began",
-        "committed",
-        "contacts",
-        "digest",
-        "directory",
-        "election",
-        "election_before",
-        "endpoint",
-        "epoch_start",
-        "fetch_sent",
-        "forgotten_epoch",
-        "fuse_left",
-        "generation",
-        "grants",
-        "hang_fails",
-        "hang_until",
-        "heard",
-        "high_watermark",
-        "id",
-        "index",
-        "is_broker",
-        "is_full",
-        "is_resting",
-        "is_stopping",
-        "key",
-        "led_epochs",
-        "led_since",
-        "life",
-        "listener",
-        "log",
-        "lost_end",
-        "may_forget",
-        "name",
-        "node",
-        "notified",
-        "paused_until",
-        "pending_acks",
-        "polled_after",
-        "pre_grants",
-        "prepared",
-        "proof",
-        "quorum_version",
-        "random",
-        "rate",
-        "replica",
-        "restart_at",
-        "role",
-        "seen_watermark",
-        "slow_until",
-        "timer",
-        "transitions",
-        "unaware_of",
-        "unsupported",
-        "up",
-        "voters_seen",
-        "voters_since",
-        "wall_ms",
-        "writing",
-    )
 
     def __init__(self, index: int, id: int, directory: int, endpoint: Endpoint, log: SimLog, random: Random) -> None:
         self.index = index
@@ -177,6 +109,10 @@ class Host:
         self.heard: dict[Key, int] = {}
         self.contacts: dict[Key, int] = {}
         self.led_since = self.voters_since = self.polled_after = 0
+
+    def is_among(self, voters: frozenset[Key]) -> bool:
+        """Whether it is a voter of a set; one without a directory id is whoever has its id."""
+        return self.key in voters or (self.id, ZERO_UUID) in voters
 
     @property
     def replica_key(self) -> ReplicaKey:

@@ -15,7 +15,7 @@ from metashell.quorum.raft.ready import Reply, Send
 from metashell.quorum.raft.wire import UnsupportedVersionError, api_key_of, decode_request, decode_response, encode_request, encode_response
 from tests.quorum.raft.wire.dropping import drop
 from tests.quorum.raft.wire.generations import GENERATIONS, message_versions
-from tests.simulation.checkers.operators import check_answer
+from tests.simulation.checkers.clients import check_answer
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 
 if TYPE_CHECKING:

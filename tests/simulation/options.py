@@ -5,20 +5,19 @@ Units: times are ms of the world's clock, chances are between 0 and 1, `every` i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
-from tests.simulation import profiles
+from tests.simulation import plan, profiles
 
 GENERATIONS = ("3.9", "4.0", "4.3")
 
 
 @dataclass(slots=True)
-class Options:
+class Options(plan.Plan):
     """One run's plan; what is not drawn stays as it is here."""
 
-    seed: int
     voters: int = 3
     observers: int = 0
     brokers: int = 0
@@ -100,18 +99,6 @@ class Options:
     log_on_disk: bool = False
     """Whether metashell's own log on disk takes part instead of the one in memory."""
 
-    def without(self, names: Iterable[str]) -> Options:
-        """Those faults never happen: their fields take the value that they have here."""
-        plain = Options(self.seed)
-        for name in names:
-            setattr(self, name, getattr(plain, name))
-        return self
-
-    def differences(self) -> list[str]:
-        """The fields that the seed drew another value for than the plain one."""
-        plain = Options(self.seed)
-        return [item.name for item in fields(self) if item.name != "seed" and getattr(self, item.name) != getattr(plain, item.name)]
-
 
 def draw(seed: int, profile: str | None = None) -> Options:
     """The plan of a seed; `profile` names the one to follow, "" for none, where the seed is not to draw it."""
@@ -124,13 +111,8 @@ def draw(seed: int, profile: str | None = None) -> Options:
 def draw_alone(seed: int) -> Options:
     """The plan of a seed, each fault drawn for itself."""
     random = Random(seed * 2 + 1)
-    chance, pick = random.random, random.choice
+    chance, pick, sometimes = random.random, random.choice, partial(plan.sometimes, random)
     options = Options(seed)
-
-    def sometimes(share: float, low: float, high: float) -> float:
-        """0 in most seeds, else from `low` to `high`, small ones more often."""
-        return low * (high / low) ** chance() if chance() < share else 0
-
     options.voters = pick((1, 2, 3, 3, 3, 3, 4, 5, 5, 7))
     options.observers = pick((0, 0, 0, 1, 1, 2))
     options.brokers = pick((0, 0, 1))

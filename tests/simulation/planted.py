@@ -1,13 +1,10 @@
 """Bugs that the checkers must find: each replaces one decision of the core by a wrong one, as a person might have written it.
 
-`BUGS` are names with what they do; `planted` switches one on. Assertions of the core that guard the same place are switched off with it,
-since it is the checkers that have to bite.
+Assertions of the core that guard the same place are switched off with a bug, since it is the checkers that have to bite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from metashell.codec.error_codes import NONE
@@ -19,8 +16,8 @@ from metashell.quorum.raft.partition_state import EpochCache, PartitionState
 from metashell.quorum.raft.ready import NEVER, DurableEnd, ElectionState
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Leader, Unattached
-
-Patch = tuple[Any, str, Any]
+from tests.simulation import found
+from tests.simulation.bugs import Bug, Patch, patched, table_of
 
 
 def answer_before_fsync() -> list[Patch]:
@@ -350,74 +347,36 @@ class ForgetfulSlot:
         """It is not kept."""
 
 
-BUGS: dict[str, Callable[[], list[Patch]]] = {
-    make.__name__.replace("_", "-"): make
-    for make in (
-        answer_before_fsync,
-        count_own_log_before_fsync,
-        commit_an_old_epoch_by_count,
-        forget_to_persist_the_vote,
-        vote_twice_after_restart,
-        truncate_below_the_high_watermark,
-        ignore_an_uncommitted_voter_set,
-        answer_fetch_as_a_stale_leader,
-        change_voters_while_one_change_waits,
-        half_is_a_majority,
-        removed_leader_counts_itself,
-        snapshot_of_what_is_not_committed,
-        snapshot_loaded_without_its_voters,
-        stand_without_a_pre_vote,
-        pre_votes_count_as_votes,
-        lead_again_after_a_restart,
-        truncation_keeps_the_voters,
-        truncation_keeps_the_epochs,
-        append_what_a_later_leader_wrote,
-        who_fetched_once_counts_for_ever,
-        a_change_is_answered_when_all_before_it_is_committed,
-        a_leader_that_is_removed_resigns_at_once,
-        an_outsider_votes_for_itself,
-        a_position_of_an_unknown_epoch_is_valid,
-        ask_with_a_log_that_is_not_durable,
-        a_candidacy_goes_on_after_a_restart,
-        who_has_batches_of_its_epoch_led_it,
-        a_candidate_outside_of_the_voters_waits_for_ever,
-        any_epoch_is_taken,
-        a_log_that_lost_batches_votes,
-    )
-}
-
-
-PROFILE_OF: dict[str, str] = {
-    "who-fetched-once-counts-for-ever": "half-a-quorum",
-    "a-change-is-answered-when-all-before-it-is-committed": "voters-leave",
-    "a-leader-that-is-removed-resigns-at-once": "voters-leave",
-    "an-outsider-votes-for-itself": "voters-leave",
-    "a-position-of-an-unknown-epoch-is-valid": "leaders-come-and-go",
-    "ask-with-a-log-that-is-not-durable": "hanging-disk-election-power-cut",
-    "a-candidacy-goes-on-after-a-restart": "forgetful-disks",
-    "who-has-batches-of-its-epoch-led-it": "forgetful-disks",
-    "a-candidate-outside-of-the-voters-waits-for-ever": "late-downloads-among-old-peers",
-    "any-epoch-is-taken": "strange-epochs",
-    "a-log-that-lost-batches-votes": "rotten-disks",
-}
-"""Bugs that need faults which hang together: the profile whose seeds are tried."""
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """Within it the bug of that name is in the code; an empty name is none."""
-    with patched(BUGS[name]() if name else []):
-        yield
-
-
-@contextmanager
-def patched(patches: list[Patch]) -> Iterator[None]:
-    """Within it attributes have other values: (owner, name, value)."""
-    before = [(owner, attribute, getattr(owner, attribute)) for owner, attribute, _ in patches]
-    try:
-        for owner, attribute, value in patches:
-            setattr(owner, attribute, value)
-        yield
-    finally:
-        for owner, attribute, value in before:
-            setattr(owner, attribute, value)
+BUGS = table_of(
+    answer_before_fsync,
+    count_own_log_before_fsync,
+    commit_an_old_epoch_by_count,
+    forget_to_persist_the_vote,
+    vote_twice_after_restart,
+    truncate_below_the_high_watermark,
+    ignore_an_uncommitted_voter_set,
+    answer_fetch_as_a_stale_leader,
+    change_voters_while_one_change_waits,
+    half_is_a_majority,
+    removed_leader_counts_itself,
+    snapshot_of_what_is_not_committed,
+    snapshot_loaded_without_its_voters,
+    stand_without_a_pre_vote,
+    pre_votes_count_as_votes,
+    lead_again_after_a_restart,
+    truncation_keeps_the_voters,
+    truncation_keeps_the_epochs,
+    append_what_a_later_leader_wrote,
+    who_fetched_once_counts_for_ever,
+    a_change_is_answered_when_all_before_it_is_committed,
+    a_leader_that_is_removed_resigns_at_once,
+    an_outsider_votes_for_itself,
+    a_position_of_an_unknown_epoch_is_valid,
+    ask_with_a_log_that_is_not_durable,
+    a_candidacy_goes_on_after_a_restart,
+    Bug(who_has_batches_of_its_epoch_led_it, {"profile": "forgetful-disks"}),
+    Bug(a_candidate_outside_of_the_voters_waits_for_ever, {"profile": "late-downloads-among-old-peers"}),
+    any_epoch_is_taken,
+    a_log_that_lost_batches_votes,
+    *found.BUGS,
+)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING
 
-from metashell.common.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
+from metashell.common.values import ZERO_UUID, ReplicaKey
 from metashell.quorum.raft.messages import Endpoint
 from metashell.quorum.raft.voters import KRaftVersion, SnapshotFooter, SnapshotHeader, Voter, VoterSet, write_control_batch
 from tests.simulation.history import History, Key
@@ -31,42 +30,48 @@ def directory_id(id: int, number: int) -> bytes:
 
 def build(options: Options, trace: Trace | None = None) -> World:
     """A world in which all replicas are about to start."""
-    voters = list(range(1, options.voters + 1))
-    if options.level == 0:
-        keys: frozenset[Key] = frozenset((id, ZERO_UUID) for id in voters)
-    else:
-        keys = frozenset((id, directory_id(id, 1)) for id in voters)
-    world = World(options, History(keys, options.level), trace)
+    world = World(options, first_history(options), trace)
     world.work = Work(world)
-    if options.level == 0:
-        world.static_voters = {id: endpoint_of(id) for id in voters}
-    else:
-        # Whoever may become a voter is among them: a list of old voters alone leads nobody to the new ones.
-        world.bootstrap_servers = tuple(endpoint_of(id) for id in range(1, options.voters + options.observers + 1))
-    bootstrap = bootstrap_snapshot(voters)
-    observers = range(options.voters + 1, options.voters + 1 + options.observers)
-    for index, id in enumerate((*voters, *observers)):
-        host = add_host(world, id)
-        if options.generations:
-            host.generation = options.generations[index]
-        if options.level == 1 and id <= options.voters:
-            host.log.add_snapshot(OffsetAndEpoch(0, 0), bootstrap)
+    fill(world)
     for number in range(options.brokers):
         add_host(world, BROKER_ID + number).is_broker = True
     return world
 
 
+def first_history(options: Options) -> History:
+    """What formatting made of the log."""
+    voters = range(1, options.voters + 1)
+    keys: frozenset[Key] = frozenset((id, directory_id(id, 1) if options.level else ZERO_UUID) for id in voters)
+    return History(keys, options.level)
+
+
+def fill(world: World) -> None:
+    """Add all replicas, with formatted disks."""
+    options = world.options
+    voters = list(range(1, options.voters + 1))
+    ids = range(1, options.voters + options.observers + 1)
+    if options.level == 0:
+        world.static_voters = {id: endpoint_of(id) for id in voters}
+    else:
+        # Whoever may become a voter is among them: a list of old voters alone leads nobody to the new ones.
+        world.bootstrap_servers = tuple(endpoint_of(id) for id in ids)
+    for index, id in enumerate(ids):
+        host = add_host(world, id)
+        if options.generations:
+            host.generation = options.generations[index]
+        if options.level == 1 and id <= options.voters:
+            world.format(host, bootstrap_snapshot(voters))
+
+
 def add_host(world: World, id: int) -> Host:
     """One more replica, with an empty disk."""
-    options = world.options
-    log = world.new_log()
-    host = Host(len(world.hosts), id, 1, endpoint_of(id), log, Random(options.seed * 1_000 + id))
-    if options.skew_percent:
-        host.rate = 1_000 + int((world.chance() * 2 - 1) * options.skew_percent * 10)
+    host = world.new_host(id, endpoint_of(id), world.new_log())
+    if world.options.skew_percent:
+        host.rate = 1_000 + int((world.chance() * 2 - 1) * world.options.skew_percent * 10)
     world.hosts.append(host)
     world.by_id[id] = host
     world.by_endpoint[host.endpoint] = host
-    world.disks[host.key] = log
+    world.disks[host.key] = host.log
     return host
 
 

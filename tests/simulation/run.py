@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
-
 from tests.simulation import faults
 from tests.simulation.checkers import clients, liveness
-from tests.simulation.options import Options, draw
+from tests.simulation.harness import Simulation
+from tests.simulation.options import draw
+from tests.simulation.planted import BUGS
 from tests.simulation.quorum import build
 from tests.simulation.tolerance import is_electable, is_electable_whatever_is_in_force
 from tests.simulation.violation import Violation
 from tests.simulation.world import World, restart
-
-if TYPE_CHECKING:
-    from tests.simulation.trace import Trace
 
 EVENTS = 4_000
 """The least that a run has."""
 FAULTY_PART = 0.65
 PHASE_MS = 600_000
 REST_MS = 20 * PHASE_MS
-OptionsT = TypeVar("OptionsT")
-
-
-@dataclass(slots=True)
-class Result(Generic[OptionsT]):
-    """What a run came to; `violation` is None where all rules held."""
-
-    seed: int
-    events: int
-    ms: int
-    counts: Counter[str]
-    violation: Violation | None
-    options: OptionsT
-
-
-def run(
-    seed: int,
-    *,
-    without: Iterable[str] = (),
-    events: int = EVENTS,
-    trace: Trace | None = None,
-    options: Options | None = None,
-    profile: str | None = None,
-) -> Result[Options]:
-    """Run a seed. `without` names options that are to have their plain value; what a rule finds ends the run."""
-    options = (options or draw(seed, profile)).without(without)
-    world = build(options, trace)
-    violation = None
-    try:
-        play(world, events)
-    except Violation as found:
-        violation = found
-    except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        if trace is not None and trace.is_verbose:
-            raise
-        violation = Violation("an exception left the core", f"{error.__class__.__name__}: {error}{place(error)}")
-    finally:
-        world.close()
-    if trace is not None:
-        trace.end(world, violation)
-    return Result(seed, world.events, world.now, world.counts, violation, options)
-
-
-def place(error: BaseException) -> str:
-    """Where an error was raised."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    return "" if step is None else f" ({step.tb_frame.f_code.co_filename.rpartition('/')[2]}:{step.tb_lineno})"
 
 
 def play(world: World, events: int) -> None:
@@ -79,7 +24,7 @@ def play(world: World, events: int) -> None:
     for host in world.hosts:
         world.push(int(world.chance() * 300), restart, host, host.life)
     world.work.begin()
-    faults.begin(world)
+    faults.begin(world, faults.KINDS)
     world.run(PHASE_MS, int(events * FAULTY_PART))
     if settle_down(world):
         shape = world.chance()
@@ -183,3 +128,7 @@ def restart_all(world: World) -> None:
         raise Violation("L3 LeaderCompleteness", f"{leader and leader.name} leads after the restart and its log lacks {tip}")
     liveness.check_progress(world)
     clients.check_logs(world)
+
+
+CORE = Simulation("core", draw, build, play, EVENTS, BUGS)
+run = CORE.run

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from metashell.common.values import OffsetAndEpoch, Recovering
-from tests.simulation.checkers.snapshots import check_head
+from tests.simulation.checkers.delivery import check_head
 from tests.simulation.history import Entry, History
 from tests.simulation.violation import Violation
 
@@ -59,29 +59,6 @@ class SimLog:
     `epochs_changed` by what changes the epoch checkpoint; whoever checks them clears them. `truncations` lists the offsets that
     the log was cut to, for flushes that were asked for before.
     """
-
-    __slots__ = (
-        "base",
-        "changed",
-        "end_offset",
-        "ends",
-        "entries",
-        "epochs",
-        "epochs_changed",
-        "flushed_offset",
-        "fuse",
-        "history",
-        "lost",
-        "on_truncate",
-        "parts",
-        "recovering",
-        "rotten",
-        "snapshot_data",
-        "snapshot_ids",
-        "start_offset",
-        "tail",
-        "truncations",
-    )
 
     def __init__(self, history: History) -> None:
         self.history = history

@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 
+from tests.simulation.bugs import patched
 from tests.simulation.checkers import liveness
 from tests.simulation.found import an_observer_keeps_faith_with_a_dead_leader
 from tests.simulation.host import Host
 from tests.simulation.options import Options
-from tests.simulation.planted import patched
 from tests.simulation.quorum import build
 from tests.simulation.violation import Violation
 from tests.simulation.world import World, restart

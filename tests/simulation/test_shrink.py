@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from tests.simulation.planted import planted
+from functools import partial
+
+from tests.simulation.bugs import patched
+from tests.simulation.harness import shrink
+from tests.simulation.planted import BUGS
 from tests.simulation.run import run
-from tests.simulation.shrink import shrink
 from tests.simulation.trace import Trace
 
 BUG = "pre-votes-count-as-votes"
 
 
 def test_what_is_left_after_shrinking_breaks_the_same_rule_with_fewer_faults() -> None:
-    with planted(BUG):
+    with patched(BUGS[BUG].make()):
         result = run(0, events=1_000)
         assert result.violation is not None
-        without = shrink(result, [], 1_000)
+        without = shrink(result, [], partial(run, events=1_000))
         again = run(0, without=without, events=1_000)
     assert again.violation is not None and again.violation.rule == result.violation.rule
     assert len(again.options.differences()) < len(result.options.differences())
@@ -22,7 +25,7 @@ def test_what_is_left_after_shrinking_breaks_the_same_rule_with_fewer_faults() -
 
 def test_a_trace_tells_what_was_sent_what_arrived_and_who_became_what() -> None:
     trace = Trace(last=2_000)
-    with planted(BUG):
+    with patched(BUGS[BUG].make()):
         result = run(0, events=1_000, trace=trace)
     assert result.violation is not None
     text = "\n".join(trace.last)

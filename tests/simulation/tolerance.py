@@ -131,7 +131,7 @@ def can_be_elected(world: World, host: Host, down: set[int]) -> bool:
     voters = host.log.tail.voters
     change = host.log.tail.last_change
     is_leaving = change is not None and change.prev is not None and host.key in change.prev.voters
-    if host.is_broker or has_no_vote(host) or not (is_among(host, voters) or is_leaving):
+    if host.is_broker or has_no_vote(host) or not (host.is_among(voters) or is_leaving):
         return False
     own = log_end(host)
     for_it = 0
@@ -142,10 +142,6 @@ def can_be_elected(world: World, host: Host, down: set[int]) -> bool:
         if other is host or (not has_no_vote(other) and log_end(other) <= own):
             for_it += 1
     return for_it > len(voters) // 2
-
-
-def is_among(host: Host, voters: frozenset[Key]) -> bool:
-    return host.key in voters or (host.id, ZERO_UUID) in voters
 
 
 def is_electable(world: World, down: set[int]) -> bool:

@@ -15,20 +15,20 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from metashell.common.errors import LogCorruptError
+from metashell.common.values import OffsetAndEpoch
 from metashell.quorum.raft import transitions
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Role
 from tests.simulation import triggers
-from tests.simulation.application import consumed, register, stop_rotten
 from tests.simulation.checkers.clients import Record
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed, on_snapshot
 from tests.simulation.checkers.election import Elections, on_role, on_written
 from tests.simulation.checkers.leadership import on_polled
 from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
-from tests.simulation.disk_events import flushed, frozen
+from tests.simulation.disk_events import consumed, flushed, frozen, register, stop_rotten
 from tests.simulation.disk_log import DiskLog, scratch_folder
 from tests.simulation.history import History, Key
 from tests.simulation.host import NEVER, CrashError, Host
@@ -118,6 +118,13 @@ class World:
             self.cuts.clear()
             self.blocked.clear()
             self.slow_links.clear()
+
+    def new_host(self, id: int, endpoint: Endpoint, log: SimLog) -> Host:
+        return Host(len(self.hosts), id, 1, endpoint, log, Random(self.options.seed * 1_000 + id))
+
+    def format(self, host: Host, bootstrap: bytes) -> None:
+        """As a storage tool does it."""
+        host.log.add_snapshot(OffsetAndEpoch(0, 0), bootstrap)
 
     def new_log(self) -> SimLog:
         """The log of an empty disk."""

@@ -121,9 +121,28 @@ def test_check_and_record_agree_on_a_tree(tmp_path: Path, monkeypatch: pytest.Mo
     assert recorded(limits)[1] == ["lines 0 -> 1: one value"]
 
 
+MIXED = '''"""Says."""
+
+# no
+import a
+
+def f():
+    """Is."""
+    import b  # late
+    x = """one
+
+# two
+"""
+    def g():
+        import c
+    return (
+
+        x)
+'''
+
+
 def test_the_quick_count_is_that_of_tokens_and_trees() -> None:
-    text = '"""Says."""\n\n# no\nimport a\n\n\ndef f():\n    """Is."""\n    import b  # late\n    x = """one\n\n# two\n"""\n    def g():\n        import c\n    return (  \n\n        x)\n'
-    for path in (None, *sorted((structure.ROOT / "metashell" / "common").glob("*.py"))):
-        source = text if path is None else path.read_text(encoding="utf-8")
-        assert structure.size_of(source) == (len(structure.code_lines(source)), structure.late_imports(source)), path
-    assert structure.size_of(text) == (11, 2)
+    files = sorted((structure.ROOT / "metashell" / "common").glob("*.py"))
+    for text in (MIXED, *(path.read_text(encoding="utf-8") for path in files)):
+        assert structure.size_of(text) == (len(code_lines(text)), late_imports(text)), text
+    assert structure.size_of(MIXED) == (11, 2)

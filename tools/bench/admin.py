@@ -6,9 +6,6 @@ Goal: any of them within 150 ms.
 
 from __future__ import annotations
 
-import compileall
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,13 +16,12 @@ from metashell.cli.admin.protocol import Kind
 from metashell.codec.messages import CreateTopicsRequest
 from metashell.net.addresses import ConnectError, parse_addresses
 from metashell.quorum.embedded import EmbeddedQuorum
-from tools.bench.common import REPOSITORY, Command, alternate, best, kafka_argv, our_script, print_interpreter, print_pair
+from tools.bench.common import Case, kafka_argv, measure, ours
+from tools.bench.controllers import formatted
 from tools.interop.nodes import cluster, combined_settings, free_ports, write_config
 
 RUNS = 10
-KAFKA_RUNS = 3
-GOAL_MS = 150
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+GOAL_S = 0.15
 TOPICS = 20
 
 Row = tuple[tuple[str, ...], tuple[str, ...]]
@@ -34,18 +30,17 @@ Row = tuple[tuple[str, ...], tuple[str, ...]]
 
 def main() -> int:
     """Measure and print every pair; status 1 when a goal is missed."""
-    compileall.compile_dir(REPOSITORY / "metashell", quiet=2)
-    print_interpreter()
-    status = 0
     with tempfile.TemporaryDirectory() as folder, live_cluster(Path(folder)) as (brokers, controllers):
-        for ours, theirs in rows(brokers, controllers):
-            mine = alternate([Command(name="ours", argv=(our_script(ours[0]), *ours[1:]))], RUNS)["ours"]
-            argv = kafka_argv(*theirs) if theirs else None
-            others = alternate([Command(name="kafka", argv=argv)], KAFKA_RUNS)["kafka"] if argv else []
-            is_met = best(mine).wall_s * 1000 <= GOAL_MS
-            status = status if is_met else 1
-            print_pair(" ".join(plain(ours, brokers, controllers)), mine, others, f"goal {GOAL_MS} ms {'met' if is_met else 'MISSED'}")
-    return status
+        return measure(
+            Case(
+                what=" ".join(plain(mine, brokers, controllers)),
+                ours=ours(*mine),
+                theirs=kafka_argv(*theirs) if theirs else None,
+                runs=RUNS,
+                wall_s=GOAL_S,
+            )
+            for mine, theirs in rows(brokers, controllers)
+        )
 
 
 def rows(brokers: str, controllers: str) -> Iterator[Row]:
@@ -86,9 +81,7 @@ def live_cluster(folder: Path) -> Iterator[tuple[str, str]]:
     ports = free_ports(3)
     broker, controller = f"localhost:{ports[0]}", f"localhost:{ports[2]}"
     settings = combined_settings(1, ports, folder / "data", {"controller.quorum.bootstrap.servers": controller})
-    config = write_config(folder / "server.properties", settings)
-    format_words = ("format", "-t", CLUSTER_ID, "-c", str(config), "--standalone")
-    subprocess.run([our_script("kafka-storage"), *format_words], check=True, stdout=subprocess.DEVNULL)
+    config = formatted(write_config(folder / "server.properties", settings), "--standalone")
     with cluster(lambda _, *words: [*server, *words], folder) as place:
         place.start(config)
         place.wait_until("the broker serves", lambda: has_topics(broker))
@@ -105,7 +98,3 @@ def has_topics(broker: str) -> bool:
         except ConnectError:
             return False
     return all(item.error_code == 0 for item in answer.topics)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,7 +20,7 @@ from metashell.groups.assignors.client import CLIENT_ASSIGNORS, run_client_assig
 from metashell.groups.assignors.rows import SERVER_NAMES, SERVER_PREFIX, Field, answer_row, read_client_input, read_server_input
 from metashell.groups.assignors.server import run_server_assignor
 from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user_data
-from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script, print_interpreter
+from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script
 
 MEMBERS, TOPICS, PARTITIONS, WANTED = 1_000, 100, 100, 70
 RUNS, KAFKA_RUNS = 5, 20
@@ -31,7 +31,6 @@ Row = dict[str, Any]
 
 def main() -> int:
     """Print ours, and Kafka's where there is one; 1 where a goal is missed."""
-    print_interpreter()
     rows = [row for name in (*CLIENT_ASSIGNORS, *SERVER_NAMES) for row in _rows(name)]
     theirs = _kafka(rows)
     status = 0
@@ -106,7 +105,3 @@ def _server_row(name: str, id: str, members: int, count: int, assigned: dict[str
     kind = "HOMOGENEOUS" if count == TOPICS else "HETEROGENEOUS"
     topics = {topic: {"partitions": PARTITIONS} for topic in ids}
     return {"id": id, "assignor": name, "input": {"topics": topics, "subscriptionType": kind, "members": made}}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

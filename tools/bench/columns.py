@@ -6,7 +6,7 @@ on one core; 10 million records to Parquet at 4.0 million a second on two cores,
 from the smallest input to the largest. 10 times faster than
 `kafka-dump-log | python json.loads`, and 20 times when both write Parquet (theirs by `from_pylist`).
 
-`python -m tools.bench.columns [arrow] [export] [million] [small] [memory] [growth] [kafka]` runs those parts, by default all.
+`python -m tools.bench columns [arrow] [export] [million] [small] [memory] [growth] [kafka]` runs those parts, by default all.
 METASHELL_BENCH_LARGEST (10000000) is the largest log, METASHELL_BENCH_FILES (10000) the number of small files.
 """
 
@@ -30,8 +30,8 @@ from tools.bench.common import (
     generated,
     kafka_argv,
     log_of,
+    met,
     our_script,
-    print_interpreter,
     run_once,
 )
 from tools.bench.small_files import dumps, segments
@@ -86,7 +86,6 @@ for writer in writers.values():
 
 def main(words: list[str]) -> int:
     """Run the parts that are named."""
-    print_interpreter()
     parts = {"arrow": arrow, "export": exports, "million": million, "small": small, "memory": memory, "growth": growth, "kafka": kafka}
     for name, part in parts.items():
         if not words or name in words:
@@ -94,16 +93,12 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def verdict(is_met: bool) -> str:
-    return "met" if is_met else "MISSED"
-
-
 def arrow() -> None:
     """Records to Arrow in this process: partitions, and the usual mix."""
     partitions = generated("log", records=PARTITION_RECORDS, partitions=PARTITION_RECORDS, batch_records=1000)
     cpu_s, rows = min(to_arrow(partitions, None) for _ in range(RUNS))
     cost_us = cpu_s / rows * 1e6
-    print(f"partition records to Arrow   {cost_us:6.3f} us a record | goal {ARROW_GOAL_US} us {verdict(cost_us <= ARROW_GOAL_US)}")
+    print(f"partition records to Arrow   {cost_us:6.3f} us a record | goal {ARROW_GOAL_US} us {met(cost_us <= ARROW_GOAL_US)}")
     cpu_s, rows = min(to_arrow(log_of(1_000_000), None) for _ in range(RUNS))
     print(f"default mix to Arrow         {cpu_s / rows * 1e6:6.3f} us a record")
     cpu_s, rows = min(to_arrow(partitions, ["records"]) for _ in range(2))
@@ -150,10 +145,10 @@ def exports() -> None:
     limit = 2 * one.wall_s / min(turn[2] for turn in turns)
     print(
         f"export of {LARGEST} records      {two.wall_s:7.2f} s by two, {rate / 1e6:.2f} M records/s | "
-        f"goal {EXPORT_GOAL_PER_S / 1e6} M {verdict(rate >= EXPORT_GOAL_PER_S)}"
+        f"goal {EXPORT_GOAL_PER_S / 1e6} M {met(rate >= EXPORT_GOAL_PER_S)}"
     )
-    met = verdict(speed_up >= SPEED_UP_GOAL)
-    print(f"one process                  {one.wall_s:7.2f} s, {speed_up:.2f} times | goal {SPEED_UP_GOAL} {met}")
+    judged = met(speed_up >= SPEED_UP_GOAL)
+    print(f"one process                  {one.wall_s:7.2f} s, {speed_up:.2f} times | goal {SPEED_UP_GOAL} {judged}")
     print(f"two whole exports at once    {limit:7.2f} times the rate of one: what this machine's cores give")
     print(f"in CPU time                  {two.cpu_s:7.2f} s by two, {one.cpu_s:.2f} s by one")
 
@@ -181,7 +176,7 @@ def million() -> None:
     size = sum(path.stat().st_size for path in (bench_directory() / "export").rglob("*") if path.is_file())
     print(
         f"1 000 000 records, whole     {found.wall_s:7.2f} s, {found.cpu_s:.2f} s of CPU time, {size / 1e6:.1f} MB written | "
-        f"goal {MILLION_GOAL_S} s {verdict(found.wall_s <= MILLION_GOAL_S)}"
+        f"goal {MILLION_GOAL_S} s {met(found.wall_s <= MILLION_GOAL_S)}"
     )
 
 
@@ -193,7 +188,7 @@ def small() -> None:
         cost_ms = found.cpu_s / count * 1e3
         print(
             f"{what:<28} {cost_ms:7.2f} ms of CPU time each of {count} files, {found.wall_s:.2f} s | "
-            f"goal {SMALL_GOAL_MS} ms {verdict(cost_ms <= SMALL_GOAL_MS)}"
+            f"goal {SMALL_GOAL_MS} ms {met(cost_ms <= SMALL_GOAL_MS)}"
         )
 
 
@@ -201,7 +196,7 @@ def memory() -> None:
     """The peak of the largest process at the largest size."""
     run_once(export_command(log_of(LARGEST), 2))
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"peak of a worker             {peak_mib:7.0f} MiB | goal {MEMORY_GOAL_MIB} MiB {verdict(peak_mib <= MEMORY_GOAL_MIB)}")
+    print(f"peak of a worker             {peak_mib:7.0f} MiB | goal {MEMORY_GOAL_MIB} MiB {met(peak_mib <= MEMORY_GOAL_MIB)}")
 
 
 def growth() -> None:
@@ -212,7 +207,7 @@ def growth() -> None:
     for size, cost in zip(sizes, costs, strict=True):
         print(f"export of {size:>9} records  {cost * 1e6:7.3f} us a record, start-up of {start_s:.2f} s left out")
     factor = costs[-1] / costs[0]
-    print(f"largest against smallest     {factor:7.2f} | goal {GROWTH_GOAL} {verdict(factor <= GROWTH_GOAL)}")
+    print(f"largest against smallest     {factor:7.2f} | goal {GROWTH_GOAL} {met(factor <= GROWTH_GOAL)}")
 
 
 def kafka() -> None:
@@ -233,9 +228,5 @@ def kafka() -> None:
             factor = theirs_s / ours_s
             print(
                 f"{size:>9} records: kafka-dump-log | {what:<22} {theirs_s:7.2f} s, export {ours_s:6.2f} s, "
-                f"{factor:5.1f} times | goal {goal} {verdict(factor >= goal)}"
+                f"{factor:5.1f} times | goal {goal} {met(factor >= goal)}"
             )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -15,9 +15,10 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
@@ -213,6 +214,87 @@ def print_pair(what: str, ours: Sequence[Run], theirs: Sequence[Run] = (), note:
     print(" ".join(cells), flush=True)
 
 
+def met(is_met: bool) -> str:
+    return "met" if is_met else "MISSED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A command of ours, Kafka's beside it where there is one, and what is wanted of the best run.
+
+    `times` and `cpu_times` are how many times less than Kafka's ours has to be; `us` is for one of `records`, in CPU time. `before` is
+    called before each run.
+    """
+
+    what: str
+    ours: Command
+    theirs: tuple[str, ...] | None = None
+    runs: int = 3
+    kafka_runs: int = 3
+    warm_up: int = 1
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    us: float = 0.0
+    mib: float = 0.0
+    times: float = 0.0
+    cpu_times: float = 0.0
+    records: int = 0
+    before: Callable[[], object] = int
+
+    def goals(self, ours: Run, theirs: Run | None) -> Iterator[tuple[str, bool]]:
+        """What is wanted, and whether it is so."""
+        if self.wall_s:
+            yield f"{self.wall_s:g} s", ours.wall_s <= self.wall_s
+        if self.cpu_s:
+            yield f"{self.cpu_s:g} s cpu", ours.cpu_s <= self.cpu_s
+        if self.us:
+            yield f"{self.us:g} us", ours.cpu_s / self.records * 1e6 <= self.us
+        if self.mib:
+            yield f"{self.mib:.0f} MiB", ours.peak_mib <= self.mib
+        if theirs and self.times:
+            yield f"{self.times:g} x", theirs.wall_s / ours.wall_s >= self.times
+        if theirs and self.cpu_times:
+            yield f"{self.cpu_times:g} x cpu", theirs.cpu_s / ours.cpu_s >= self.cpu_times
+
+
+def measured(case: Case) -> tuple[list[Run], list[Run]]:
+    """Runs of ours and of Kafka's, in turn."""
+    sides = [(case.ours, case.runs, list[Run]())]
+    sides.append((Command(name="kafka", argv=case.theirs or (), stdout=case.ours.stdout), case.kafka_runs if case.theirs else -1, []))
+    for turn in range(case.warm_up + max(case.runs, case.kafka_runs)):
+        for command, runs, found in sides:
+            if runs >= 0 and turn < case.warm_up + runs:
+                case.before()
+                run = run_once(command)
+                found += [run] if turn >= case.warm_up else []
+    return sides[0][2], sides[1][2]
+
+
+def measure(cases: Iterable[Case]) -> int:
+    """Run and print each case; 1 where a goal was missed."""
+    status = 0
+    for case in cases:
+        ours, theirs = measured(case)
+        goals = list(case.goals(best(ours), best(theirs) if theirs else None))
+        notes = [f"{best(ours).cpu_s / case.records * 1e6:.2f} us of CPU a record"] if case.records else []
+        notes += [f"goal {', '.join(f'{wanted} {met(is_met)}' for wanted, is_met in goals)}"] if goals else []
+        print_pair(case.what, ours, theirs, ", ".join(notes))
+        status |= not all(is_met for _, is_met in goals)
+    return status
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has used, its threads included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def bytes_read() -> int:
+    """What this process has read, as the system counts it."""
+    with open("/proc/self/io", encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith("rchar")).split()[1])
+
+
 def print_interpreter() -> None:
     """Print which Python is measured, the build flags it records, and how fast it runs a plain loop.
 
@@ -248,6 +330,11 @@ def _loop_ns() -> float:
         walk()
         best_s = min(best_s, time.perf_counter() - started)
     return best_s / turns * 1e9
+
+
+def ours(name: str, *words: str, **about: Any) -> Command:
+    """A command of an installed script."""
+    return Command(name="ours", argv=(our_script(name), *words), **about)
 
 
 def our_script(name: str) -> str:

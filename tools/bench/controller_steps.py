@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import os
 import random
-import sys
 import time
 from typing import Any
 
@@ -19,7 +18,7 @@ from metashell.disk.source import open_source
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.quorum.controller import Decision, QuorumController, Request, Settings, Steps
 from metashell.quorum.controller.authorizer import APIS
-from tools.bench.common import generated, print_interpreter
+from tools.bench.common import generated, met
 
 PARTITIONS = int(os.environ.get("METASHELL_BENCH_PARTITIONS", "1000000"))
 GOAL_MS = 50
@@ -62,7 +61,7 @@ class Watch:
 
     def report(self, what: str, note: str = "") -> None:
         longest_ms = self.longest_s * 1000
-        verdict = "met" if longest_ms <= GOAL_MS else "MISSED"
+        verdict = met(longest_ms <= GOAL_MS)
         print(
             f"{what:<62} longest {longest_ms:6.1f} ms of {self.total_s * 1000:8.1f} ms, {self.count:7} pieces | {verdict} {note}",
             flush=True,
@@ -129,7 +128,6 @@ class Lone:
 
 def main() -> int:
     """Measure and print all of it."""
-    print_interpreter()
     for brokers in (300, 30):
         with open_source(str(generated("snapshot", partitions=PARTITIONS, brokers=brokers))) as source:
             image = load_image(source)
@@ -208,7 +206,3 @@ def of_moves(lone: Lone) -> None:
         topics.append(made.ReassignableTopic(name=topic.name, partitions=parts[:9]))
     lone.ask("move 9 000 partitions", 45, 1, made(topics=tuple(topics), timeout_ms=1000))
     lone.ask("list what moves", 46, 0, messages.ListPartitionReassignmentsRequest(topics=None, timeout_ms=1000))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """A quorum inside one process and a controller as a process: how soon they answer, and what an idle controller holds.
 
-    python -m tools.bench.embedded [RUNS]       runs of each (5)
+    python -m tools.bench embedded [RUNS]       runs of each (5)
 
 Embedded: three controllers in a fresh interpreter that has imported metashell.quorum.embedded and all it starts; formatted, fsync on. Times
 count from `start()`: until one is the active controller, and until CreateTopics is answered. The second quorum of the same process, whose
@@ -26,8 +26,8 @@ from metashell.codec import messages
 from metashell.codec.error_codes import NOT_CONTROLLER
 from metashell.net.addresses import Address, ConnectError
 from metashell.net.client import Client
-from tools.bench.common import MIB, REPOSITORY, Run, our_script, print_interpreter, print_pair
-from tools.bench.quorum import CLUSTER_ID, kafka_server_argv
+from tools.bench.common import MIB, REPOSITORY, Run, cpu_of, met, print_pair
+from tools.bench.controllers import formatted, ours_argv, small_kafka_server_argv
 from tools.interop.nodes import controller_settings, free_ports, write_config
 
 RUNS = 5
@@ -60,7 +60,6 @@ print(json.dumps([measured(), measured()]))
 def main(argv: Sequence[str]) -> int:
     """Run all; status 1 where a goal was missed."""
     runs = int(argv[0]) if argv else RUNS
-    print_interpreter()
     is_quick = embedded(runs)
     with tempfile.TemporaryDirectory(prefix="metashell-embedded-") as folder:
         is_small = controllers(Path(folder), runs)
@@ -79,7 +78,7 @@ def embedded(runs: int) -> bool:
     _print_times("second quorum of a process", second)
     leader, topic = (statistics.median(times) for times in zip(*first, strict=True))
     is_met = leader < LEADER_GOAL_MS and topic < TOPIC_GOAL_MS
-    print(f"goals of the first: active below {LEADER_GOAL_MS:.0f} ms, answer below {TOPIC_GOAL_MS:.0f} ms: {'met' if is_met else 'MISSED'}")
+    print(f"goals of the first: active below {LEADER_GOAL_MS:.0f} ms, answer below {TOPIC_GOAL_MS:.0f} ms: {met(is_met)}")
     return is_met
 
 
@@ -96,12 +95,12 @@ def controllers(folder: Path, runs: int) -> bool:
     """Print start and memory of a controller of ours and one of Kafka's; whether the memory goal is met."""
     ours, theirs = [], []
     for number in range(runs):
-        ours.append(controller(folder / f"ours-{number}", lambda config: [our_script("metashell"), "server", str(config)]))
-        if kafka_server_argv(Path()):
-            theirs.append(controller(folder / f"kafka-{number}", kafka_server_argv))
+        ours.append(controller(folder / f"ours-{number}", ours_argv))
+        if small_kafka_server_argv(Path()):
+            theirs.append(controller(folder / f"kafka-{number}", small_kafka_server_argv))
     peak = max(run.peak_mib for run in ours)
     is_met = peak < MEMORY_GOAL_MIB
-    print_pair("a controller, first answer, memory when idle", ours, theirs, f"goal {MEMORY_GOAL_MIB} MiB {'met' if is_met else 'MISSED'}")
+    print_pair("a controller, first answer, memory when idle", ours, theirs, f"goal {MEMORY_GOAL_MIB} MiB {met(is_met)}")
     return is_met
 
 
@@ -110,10 +109,7 @@ def controller(folder: Path, argv_of) -> Run:
     folder.mkdir()
     (port,) = free_ports(1)
     quorum = {"controller.quorum.bootstrap.servers": f"localhost:{port}"}
-    config = write_config(folder / "server.properties", controller_settings(1, port, folder / "data", quorum))
-    subprocess.run(
-        [our_script("kafka-storage"), "format", "-s", "-t", CLUSTER_ID, "-c", str(config)], check=True, stdout=subprocess.DEVNULL
-    )
+    config = formatted(write_config(folder / "server.properties", controller_settings(1, port, folder / "data", quorum)), "-s")
     with open(folder / "log", "ab") as log:
         begun = time.perf_counter()
         process = subprocess.Popen(argv_of(config), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -144,16 +140,6 @@ def first_answer(address: Address, until: float) -> None:
     raise SystemExit(f"{address}: no answer within {LIMIT_S:.0f} s")
 
 
-def cpu_of(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def resident(pid: int) -> float:
     """MiB of memory that a process holds."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -20,7 +20,6 @@ from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
 from metashell.groups.decision import Request
 from metashell.groups.state import Settings
 from metashell.groups.topics import KnownTopics, Topic
-from tools.bench.common import print_interpreter
 
 MEMBERS = 1_000
 ROUNDS = 20
@@ -176,11 +175,6 @@ def commits(clients: Clients, group_id: str, generation: int, ids: list[str]) ->
 
 
 def main() -> int:
-    print_interpreter()
     classic()
     consumer()
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -8,13 +8,12 @@ tasks of Spark do; each is done once before it is counted.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools.bench.common import generated, print_interpreter
+from tools.bench.common import bytes_read, generated, met
 
 RECORDS = int(os.environ.get("METASHELL_BENCH_RECORDS", "20000000"))
 GOAL = 0.03
@@ -22,7 +21,6 @@ GOAL = 0.03
 
 def main() -> int:
     """Measure and print; the status tells whether the goal was met."""
-    print_interpreter()
     path = generated("log", records=RECORDS, partitions=max(RECORDS // 20, 10))
     size = path.stat().st_size
     end, begins_at_ms = _end_of(path)
@@ -40,7 +38,7 @@ def main() -> int:
         if "offset" in what:
             shares.append(share)
             assert rows == end - first, "the records are those that there are"
-    print(f"goal of {GOAL:.0%} by offset: {'met' if max(shares) < GOAL else 'MISSED'}")
+    print(f"goal of {GOAL:.0%} by offset: {met(max(shares) < GOAL)}")
     return 0 if max(shares) < GOAL else 1
 
 
@@ -55,14 +53,9 @@ def _end_of(path: Path) -> tuple[int, int]:
 
 def _measured(work: Callable[[], int], size: int) -> tuple[int, float, float]:
     work()
-    before, cpu = _bytes_read(), time.process_time()
+    before, cpu = bytes_read(), time.process_time()
     rows = work()
-    return rows, (_bytes_read() - before) / size, time.process_time() - cpu
-
-
-def _bytes_read() -> int:
-    with open("/proc/self/io", encoding="ascii") as file:
-        return int(next(line for line in file if line.startswith("rchar")).split()[1])
+    return rows, (bytes_read() - before) / size, time.process_time() - cpu
 
 
 def _by_reader(path: Path, first: int) -> int:
@@ -87,7 +80,3 @@ def _by_spark(path: Path, condition: str) -> int:
     source = KafkaMetadataSource({"path": str(path), "table": "records", "columns": "offset", "where": condition})
     reader: Any = source.reader(source.schema())
     return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,16 +7,14 @@ second happens. Without a Kafka nothing is measured.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from metashell.cli.kafka.file_tools import storage_main as kafka_storage
-from tools.bench.common import KAFKA_VERSION, Command, alternate, best, generated, kafka_script, our_script, print_interpreter, print_pair
+from tools.bench.common import KAFKA_VERSION, Case, cpu_of, generated, kafka_script, measure, met, our_script, ours
+from tools.bench.controllers import formatted
 from tools.interop.nodes import Cluster, cluster, controller_settings, free_ports, write_config
 
 PARTITIONS = 100_000
@@ -25,7 +23,6 @@ FIRST_ANSWER_GOAL_S = 2.0
 IDLE_S = 30.0
 IDLE_GOAL = 0.02
 CALM_S = 5.0
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
 def main() -> int:
@@ -34,15 +31,15 @@ def main() -> int:
     if kafka is None:
         print("no Kafka to attach to: METASHELL_KAFKA names the script that runs one")
         return 0
-    print_interpreter()
 
     def command_of(tool: str, *words: str) -> list[str]:
         return [str(kafka), KAFKA_VERSION, tool, *words]
 
     with tempfile.TemporaryDirectory() as folder, cluster(command_of, Path(folder)) as place:
         address = start_controller(place, Path(folder))
-        measure_attaching(address)
-        return measure_idling(address)
+        shown = ours("kafka-shell", "-C", address, "ls", "/image/cluster/brokers")
+        what = f"attach to {PARTITIONS} partitions, one answer"
+        return measure([Case(what=what, ours=shown, runs=RUNS, wall_s=FIRST_ANSWER_GOAL_S)]) | measure_idling(address)
 
 
 def start_controller(place: Cluster, folder: Path) -> str:
@@ -51,9 +48,7 @@ def start_controller(place: Cluster, folder: Path) -> str:
     log_dir = folder / "d1"
     settings = controller_settings(1, port, log_dir, {"controller.quorum.voters": f"1@localhost:{port}"})
     # Its brokers are gone; they are not to be fenced meanwhile, which would change every partition.
-    config = write_config(folder / "node-1.properties", settings, {"broker.session.timeout.ms": 3_600_000})
-    status = kafka_storage(["format", "-t", CLUSTER_ID, "-c", str(config)])
-    assert status == 0, "the directory could not be formatted"
+    config = formatted(write_config(folder / "node-1.properties", settings, {"broker.session.timeout.ms": 3_600_000}))
     snapshot = generated("snapshot", partitions=PARTITIONS, kraft_version=0)
     metadata = log_dir / "__cluster_metadata-0"
     metadata.mkdir()
@@ -74,36 +69,18 @@ def end_offset(address: str) -> int:
     return found
 
 
-def measure_attaching(address: str) -> None:
-    """From the command's start to the end of its answer."""
-    argv = (our_script("kafka-shell"), "-C", address, "ls", "/image/cluster/brokers")
-    runs = alternate([Command(name="ours", argv=argv)], RUNS)["ours"]
-    verdict = "met" if best(runs).wall_s <= FIRST_ANSWER_GOAL_S else "MISSED"
-    print_pair(f"attach to {PARTITIONS} partitions, one answer", runs, (), f"goal {FIRST_ANSWER_GOAL_S:g} s {verdict}")
-
-
 def measure_idling(address: str) -> int:
     """The time on a processor of a shell that follows a quiet quorum; 1 where it is above the goal."""
     child = subprocess.Popen([our_script("kafka-shell"), "-C", address, "follow"], stdout=subprocess.DEVNULL)
     try:
         time.sleep(CALM_S)
-        before = cpu_s(child.pid)
+        before = cpu_of(child.pid)
         time.sleep(IDLE_S)
-        share = (cpu_s(child.pid) - before) / IDLE_S
+        share = (cpu_of(child.pid) - before) / IDLE_S
     finally:
         # Not SIGINT: where the bench itself runs in the background, its children ignore that.
         child.terminate()
         child.wait(30)
-    verdict = "met" if share <= IDLE_GOAL else "MISSED"
+    verdict = met(share <= IDLE_GOAL)
     print(f"{'follow, a quiet quorum':<44} {100 * share:6.2f} % of one core over {IDLE_S:g} s  goal {IDLE_GOAL:.0%} {verdict}")
     return 0 if share <= IDLE_GOAL else 1
-
-
-def cpu_s(pid: int) -> float:
-    """Time on a processor of a process so far, its threads included."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,8 +20,7 @@ from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.shell.completion import complete, expansion
 from metashell.shell.context import Context
 from metashell.shell.terminal.prompt import sort_names
-from tools.bench.common import our_script, print_interpreter, snapshot_of
-from tools.bench.shell import cpu_seconds
+from tools.bench.common import cpu_of, our_script, snapshot_of
 
 PARTITIONS = int(os.environ.get("METASHELL_BENCH_PARTITIONS", "1000000"))
 STARTS = 5
@@ -49,7 +47,6 @@ LINES = (
 
 def main() -> int:
     """Measure and print both; the status is 1 where a goal was missed."""
-    print_interpreter()
     snapshot = snapshot_of(PARTITIONS)
     missed = first_prompt(snapshot)
     ctx = make_context(load_image(str(snapshot), certain_only=False, max_decompressed=MAX_DECOMPRESSED), voice="own", output="text")
@@ -80,7 +77,7 @@ def until_prompt(snapshot: Path) -> tuple[float, float]:
         child = pexpect.spawn(our_script("kafka-shell"), ["-s", str(snapshot)], env=environ, dimensions=(24, 80), timeout=60, use_poll=True)
         try:
             child.expect(re.escape(b"/\x1b[0m>"))
-            return time.perf_counter() - started, cpu_seconds(child.pid)
+            return time.perf_counter() - started, cpu_of(child.pid)
         finally:
             child.close(force=True)
 
@@ -102,7 +99,3 @@ def cost(ctx: Context, line: str) -> float:
 
 def word(is_missed: bool) -> str:
     return "MISSED" if is_missed else "met"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """A quorum of three of ours on this machine: how soon an append is committed, how many are, and how soon another leads.
 
-    python -m tools.bench.quorum [TRIALS]       number of failovers (20)
+    python -m tools.bench quorum [TRIALS]       number of failovers (20)
 
 Three processes share one disk, fsync is on, linger is 0. A commit needs the disk once at the leader and once at a follower, so its time is
 compared with three fsyncs of the same disk, taken in the same run, plus 4 ms. Failover: all at Kafka's default settings, the leader is
@@ -24,15 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from metashell.codec.codes import DESCRIBE_QUORUM
-from metashell.disk.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.wire import decode_response, encode_request
-from tools.bench.common import KAFKA_CLASSES, kafka_argv, our_script, print_interpreter
-from tools.interop.nodes import controller_settings, free_ports, write_config
+from tools.bench.common import met
+from tools.bench.controllers import small_kafka_server_argv, voters
 
-CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 GOAL_EXTRA_MS = 4.0
 GOAL_BATCHES = 1000.0
 SEQUENTIAL = 500
@@ -41,23 +39,21 @@ PIPELINED = 6000
 RECORD_SIZE = 100
 FSYNCS = 300
 TRIALS = 20
-KAFKA_SERVER = "kafka.Kafka"
 
 
 def main(argv: Sequence[str]) -> int:
     """Run all; status 1 where a goal was missed."""
     trials = int(argv[0]) if argv else TRIALS
-    print_interpreter()
     with tempfile.TemporaryDirectory(prefix="metashell-quorum-") as folder:
         commits = commit_bench(Path(folder, "commits"))
         ours = asyncio.run(failovers(Path(folder, "ours"), trials, ours_argv))
-        theirs = asyncio.run(failovers(Path(folder, "kafka"), trials, kafka_server_argv)) if kafka_server_argv(Path()) else []
+        theirs = asyncio.run(failovers(Path(folder, "kafka"), trials, small_kafka_server_argv)) if small_kafka_server_argv(Path()) else []
     print_failovers("three of ours", ours)
     if theirs:
         print_failovers("three of Kafka", theirs)
     is_met = not theirs or statistics.median(ours) <= statistics.median(theirs)
     if theirs:
-        print(f"failover of ours no slower than Kafka's in the same run: {'met' if is_met else 'MISSED'}")
+        print(f"failover of ours no slower than Kafka's in the same run: {met(is_met)}")
     return 0 if commits and is_met else 1
 
 
@@ -66,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
 
 def commit_bench(folder: Path) -> bool:
     """Print commit latency and throughput; whether both goals are met."""
-    configs = make_configs(folder, {"controller.quorum.append.linger.ms": 0})
+    configs = [config for config, _ in voters(folder, range(1, 4), {"controller.quorum.append.linger.ms": 0})]
     with members(folder, [driven_argv(config) for config in configs], commands=True) as processes:
         leader = leader_of(processes)
         ask(leader, f"append {SEQUENTIAL} 1 {RECORD_SIZE}")  # warm
@@ -79,14 +75,14 @@ def commit_bench(folder: Path) -> bool:
     is_quick = p50 <= goal
     print(
         f"commit, one at a time: p50 {p50:.2f} ms, p99 {p99:.2f} ms; an fsync {fsync:.2f} ms, goal 3 of them + {GOAL_EXTRA_MS:.0f} ms "
-        f"= {goal:.2f} ms {'met' if is_quick else 'MISSED'}"
+        f"= {goal:.2f} ms {met(is_quick)}"
     )
     rate = PIPELINED / many["seconds"]
     p50, p99 = (percentile(many["latencies_ms"], part) for part in (0.5, 0.99))
     is_enough = rate >= GOAL_BATCHES
     print(
         f"commits with {IN_FLIGHT} in flight: {rate:.0f} appends/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, leader's CPU "
-        f"{many['cpu_s'] / PIPELINED * 1e6:.0f} us each; goal {GOAL_BATCHES:.0f}/s {'met' if is_enough else 'MISSED'}"
+        f"{many['cpu_s'] / PIPELINED * 1e6:.0f} us each; goal {GOAL_BATCHES:.0f}/s {met(is_enough)}"
     )
     return is_quick and is_enough
 
@@ -137,8 +133,7 @@ def ask(process: subprocess.Popen[bytes], command: str) -> dict[str, Any]:
 
 async def failovers(folder: Path, trials: int, argv_of: Any) -> list[float]:
     """Seconds from the leader's death to another leader's first answer, of each trial."""
-    configs = make_configs(folder, {})
-    ports = [int(parse_properties(config.read_bytes())["listeners"].rpartition(":")[2]) for config in configs]
+    configs, ports = zip(*voters(folder, range(1, 4), {}), strict=True)
     taken = []
     with members(folder, [argv_of(config) for config in configs], commands=False) as processes:
         for trial in range(trials):
@@ -213,34 +208,12 @@ def print_failovers(what: str, seconds: Sequence[float]) -> None:
 # ---- processes
 
 
-def make_configs(folder: Path, settings: dict[str, object]) -> list[Path]:
-    """Three formatted controllers that know each other."""
-    folder.mkdir()
-    ports = free_ports(3)
-    voters = ",".join(f"{id}@localhost:{port}" for id, port in enumerate(ports, 1))
-    configs = []
-    for id, port in enumerate(ports, 1):
-        quorum = {"controller.quorum.voters": voters, **settings}
-        config = write_config(folder / f"{id}.properties", controller_settings(id, port, folder / f"node-{id}", quorum))
-        format_argv = [our_script("kafka-storage"), "format", "-t", CLUSTER_ID, "-c", str(config)]
-        subprocess.run(format_argv, check=True, stdout=subprocess.DEVNULL)
-        configs.append(config)
-    return configs
-
-
 def driven_argv(config: Path) -> list[str]:
     return [sys.executable, "-m", "tools.interop.driven_voter", str(config)]
 
 
 def ours_argv(config: Path) -> list[str]:
     return [sys.executable, "-m", "tools.interop.voter", str(config), "--may-stand", "-v"]
-
-
-def kafka_server_argv(config: Path) -> list[str]:
-    """A controller of a real Kafka; empty where there is none."""
-    KAFKA_CLASSES.setdefault("server", KAFKA_SERVER)
-    argv = kafka_argv("server", str(config))
-    return [] if argv is None else [argv[0], "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *argv[1:]]
 
 
 @contextmanager
@@ -261,7 +234,3 @@ def start(argv: Sequence[str], log: Path, *, commands: bool) -> subprocess.Popen
     with open(log, "ab") as output:
         pipe = subprocess.PIPE if commands else subprocess.DEVNULL
         return subprocess.Popen(argv, stdin=pipe, stdout=subprocess.PIPE if commands else output, stderr=output)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

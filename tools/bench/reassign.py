@@ -1,6 +1,6 @@
 """Plans of reassignment for 100 000 partitions of three replicas: how long they take, and what they move.
 
-    python -m tools.bench.reassign [PARTITIONS]
+    python -m tools.bench reassign [PARTITIONS]
 
 Clusters of 100 brokers, in each of the ways that make work for a plan. `moved` is beside the least that any plan which evens out all
 replicas must move, whatever it does about racks and single topics. The goal is the processor's time, since other work may run beside.
@@ -10,14 +10,13 @@ The last row is `metashell reassign plan --snapshot` on a snapshot of as many pa
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from metashell.rehearse.placement import Broker, Cluster, Goals, Partition, as_placement, make_plan, measure
-from tools.bench.common import Command, generated, our_script, print_interpreter, run_once
+from tools.bench.common import Command, generated, met, our_script, run_once
 
 GOAL_S = 30.0
 BROKERS = 100
@@ -28,7 +27,6 @@ GOALS = Goals()
 def main(argv: Sequence[str]) -> int:
     """Measure all; status 1 where the goal was missed."""
     count = int(argv[0]) if argv else 100_000
-    print_interpreter()
     print(f"{count} partitions, {FACTOR} replicas each, {BROKERS} brokers; goal: {GOAL_S:.0f} s")
     print(f"{'cluster':<44}{'cpu s':>7}{'wall s':>8}{'moved':>9}{'least':>8}  spread of replicas, leaders; of the worst topic")
     worst = 0.0
@@ -44,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     run = whole_command(count)
     print(f"{'metashell reassign plan --off 1 --snapshot':<44}{run[0]:>7.1f}{run[1]:>8.1f}")
     is_met = max(worst, run[0]) <= GOAL_S
-    print(f"every plan within {GOAL_S:.0f} s: {'met' if is_met else 'MISSED'}")
+    print(f"every plan within {GOAL_S:.0f} s: {met(is_met)}")
     return 0 if is_met else 1
 
 
@@ -105,7 +103,3 @@ def whole_command(count: int) -> tuple[float, float]:
         words = ("reassign", "plan", "--off", "1", "--snapshot", snapshot, "--out", str(Path(folder) / "plan.json"))
         run = run_once(Command(name="plan", argv=(our_script("metashell"), *words)))
     return run.cpu_s, run.wall_s
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

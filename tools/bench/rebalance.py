@@ -9,7 +9,6 @@ import time
 
 from metashell.groups.simulation import STRATEGIES, Plan
 from metashell.groups.simulation.scenarios import SCENARIOS, simulate
-from tools.bench.common import print_interpreter
 
 GOAL = 50_000
 RUNS = (
@@ -22,7 +21,6 @@ BEST_OF = 3
 
 
 def main() -> int:
-    print_interpreter()
     slowest = None
     for scenario, members, partitions in RUNS:
         for name in ("eager", "cooperative", "consumer"):
@@ -39,7 +37,3 @@ def main() -> int:
             print(f"{scenario:<10} {members:>4} members {partitions:>5} partitions  {name:<12} {outcome.events:>7} events {rate:>9,.0f}/s")
     print(f"the slowest is at {(slowest or 0) / GOAL:.0%} of {GOAL:,}/s")
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

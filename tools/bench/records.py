@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from metashell.codec.metadata_records import metadata_message, usual_headers
 from metashell.disk.files import open_file
 from metashell.disk.segment import read_batches
 from metashell.inspect.dump import DumpOptions, run_dump
-from tools.bench.common import generated, print_interpreter
+from tools.bench.common import generated, met
 
 Reader = Callable[[bytes, int, int], object]
 
@@ -29,12 +28,11 @@ RUNS = 5
 
 def main() -> int:
     """Measure and print both."""
-    print_interpreter()
     log = generated("log", records=RECORDS, partitions=RECORDS, batch_records=1000)
     for what, work, goal_us in (("objects", read_objects, 1.6), ("JSON lines", write_json_lines, 3.0)):
         best_s, count = min(timed(work, log) for _ in range(RUNS))
         per_record_us = best_s / count * 1e6
-        verdict = "met" if per_record_us <= goal_us else "MISSED"
+        verdict = met(per_record_us <= goal_us)
         print(f"{what:<12} {count} records {best_s:.3f} s cpu {per_record_us:6.2f} us a record | goal {goal_us} us {verdict}")
     return 0
 
@@ -100,7 +98,3 @@ def write_json_lines(log: Path) -> int:
         status = run_dump(options, sink.fileno(), io.StringIO())
     assert status == 0
     return RECORDS
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """A snapshot whose partitions are placed at random: hardly two of a million have the same replicas, unlike those of one controller.
 
-It is the worst case for what remembers how partitions look; `tools.bench.shell` measures it beside the usual one.
+It is the worst case for what remembers how partitions look; `tools.bench shell` measures it beside the usual one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A controller over sockets: topics and heartbeats a second, beside Kafka's, and how long its loop is held by large work.
 
-    python -m tools.bench.server [SECONDS]       how long each rate is measured (4)
+    python -m tools.bench server [SECONDS]       how long each rate is measured (4)
 
 One lone controller on one disk, with fsync, as `kafka-storage` formatted it; the client is this process, over loopback, with a fake
 broker. CreateTopics is asked for by one client, one at a time, with the append linger by default and with 0, and by 32 at once. The same
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -22,18 +21,15 @@ from typing import Any, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
-from metashell.disk.properties import parse_properties
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from metashell.quorum.server.config import load_config
 from metashell.quorum.server.controller_server import ControllerServer, Garbage
-from tools.bench.common import KAFKA_CLASSES, kafka_argv, our_script, print_interpreter
-from tools.interop.nodes import controller_settings, free_ports, write_config
+from tools.bench.common import met
+from tools.bench.controllers import CLUSTER_ID, kafka_server_argv, ours_argv, voters
 
-CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
-KAFKA_SERVER = "kafka.Kafka"
 SECONDS = 4.0
 IN_FLIGHT = 32
 SENDERS = 64
@@ -57,7 +53,6 @@ PATIENT = {"broker.session.timeout.ms": 600_000, "broker.heartbeat.interval.ms":
 def main(argv: Sequence[str]) -> int:
     """Run all; status 1 where a goal was missed."""
     seconds = float(argv[0]) if argv else SECONDS
-    print_interpreter()
     with tempfile.TemporaryDirectory(prefix="metashell-server-") as folder:
         is_met = asyncio.run(rates(Path(folder), seconds))
         is_met &= asyncio.run(holds(Path(folder)))
@@ -95,7 +90,7 @@ def told(what: str, rates: dict[str, float], goal: float) -> bool:
     if theirs is not None:
         line += f" | Kafka {theirs:.0f}/s | {ours / max(theirs, 0.001):.1f} x"
     if goal:
-        line += f" | goal above {goal:.0f}/s {'met' if ours > goal else 'MISSED'}"
+        line += f" | goal above {goal:.0f}/s {met(ours > goal)}"
     print(line, flush=True)
     return ours > goal
 
@@ -162,7 +157,8 @@ async def rate(port: int, clients: int, seconds: float, ask: Ask) -> float:
 async def holds(folder: Path) -> bool:
     """Print how long the loop is held by large work; whether the goals are met."""
     settings = {**NO_LINGER, "metadata.log.max.record.bytes.between.snapshots": SNAPSHOT_AFTER}
-    server = ControllerServer(load_config(str(make_config(folder / "held", settings))))
+    ((config, _),) = voters(folder / "held", range(1000, 1001), {**PATIENT, **settings})
+    server = ControllerServer(load_config(str(config)))
     await server.start()
     garbage = Garbage(server.replica.driver.held)
     try:
@@ -217,7 +213,7 @@ def told_hold(what: str, holds: Sequence[Hold], goal_ms: float | None) -> bool:
     """Print the best of some turns, for in each of them other processes may have had the core; whether both goals are met."""
     taken_ms, held_ms = min(hold.taken_ms for hold in holds), min(hold.held_ms for hold in holds)
     is_met = held_ms < GOAL_HOLD_MS and (goal_ms is None or taken_ms < goal_ms)
-    goal = f"goal {'' if goal_ms is None else f'{goal_ms:.0f} ms, '}hold {GOAL_HOLD_MS:.0f} ms {'met' if is_met else 'MISSED'}"
+    goal = f"goal {'' if goal_ms is None else f'{goal_ms:.0f} ms, '}hold {GOAL_HOLD_MS:.0f} ms {met(is_met)}"
     print(f"{what}: {taken_ms:.0f} ms, longest hold {held_ms:.0f} ms | {goal}", flush=True)
     return is_met
 
@@ -282,8 +278,7 @@ async def beat(connection: Connection, id: int, epoch: int, *, want_fence: bool 
 @asynccontextmanager
 async def controller(folder: Path, argv_of: Callable[[Path], list[str]], settings: dict[str, object]) -> AsyncIterator[int]:
     """A lone controller that is active and has broker 1; where it listens."""
-    config = make_config(folder, settings)
-    port = int(parse_properties(config.read_bytes())["listeners"].rpartition(":")[2])
+    ((config, port),) = voters(folder, range(1000, 1001), {**PATIENT, **settings})
     with open(folder / "output", "ab") as output:
         process = subprocess.Popen(argv_of(config), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
@@ -309,29 +304,3 @@ async def active(port: int, has_ended: Callable[[], bool]) -> Connection:
                 return connection
             connection.close("not yet")
     raise SystemExit("the controller has ended")
-
-
-def make_config(folder: Path, settings: dict[str, object]) -> Path:
-    """A formatted lone controller."""
-    folder.mkdir()
-    (port,) = free_ports(1)
-    quorum = {"controller.quorum.voters": f"1000@localhost:{port}", **PATIENT, **settings}
-    config = write_config(folder / "server.properties", controller_settings(1000, port, folder / "node", quorum))
-    argv = [our_script("kafka-storage"), "format", "-t", CLUSTER_ID, "-c", str(config)]
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    return config
-
-
-def ours_argv(config: Path) -> list[str]:
-    return [our_script("metashell"), "server", str(config)]
-
-
-def kafka_server_argv(config: Path) -> list[str]:
-    """A controller of a real Kafka; empty where there is none."""
-    KAFKA_CLASSES.setdefault("server", KAFKA_SERVER)
-    argv = kafka_argv("server", str(config))
-    return [] if argv is None else [argv[0], "-Xmx512m", *argv[1:]]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -20,9 +20,10 @@ from tools.bench.common import (
     alternate,
     bench_directory,
     best,
+    cpu_of,
     kafka_argv,
+    met,
     our_script,
-    print_interpreter,
     print_pair,
     snapshot_of,
 )
@@ -36,12 +37,10 @@ ASK_INTERVAL_S = 0.05
 JUDGED_S = 1.5
 UNSOUND = "find / -type partition -under-replicated"
 LISTED_S = {"ls -lR /image/topics/byName": 6, "tree /image/topics": 6}
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> int:
     """Measure and print every pair."""
-    print_interpreter()
     snapshot = snapshot_of(PARTITIONS)
     print(f"# {snapshot.stat().st_size / 1e6:.0f} MB, {PARTITIONS} partitions")
     kafka = [run for _ in range(RUNS) if (run := kafka_until_right(snapshot))]
@@ -52,7 +51,7 @@ def main() -> int:
         print_pair(name, ours[name], (), f"goal first byte 1.5 s, {growth(best(ours[name]), best(ours['cat']))}")
     for what, place in (("", snapshot), (", all placed differently", scattered(snapshot))):
         for name, runs in alternate(judgements(place), RUNS).items():
-            print_pair(name + what, runs, (), f"goal {JUDGED_S} s {'met' if best(runs).wall_s <= JUDGED_S else 'MISSED'}")
+            print_pair(name + what, runs, (), f"goal {JUDGED_S} s {met(best(runs).wall_s <= JUDGED_S)}")
         for name, runs in alternate(searches(place), 1, warm_up=0).items():
             print_pair(name + what, runs, (), "no goal")
     return 0
@@ -99,7 +98,7 @@ def goals(ours: Run, kafka: list[Run]) -> str:
     met = ours.wall_s <= 0.9 and ours.peak_mib * 1.048576 <= 300
     if kafka:
         met = met and best(kafka).cpu_s / ours.cpu_s >= 12
-    return f"goals 0.9 s, 300 MB, 12 x cpu {'met' if met else 'MISSED'}"
+    return f"goals 0.9 s, 300 MB, 12 x cpu {met(met)}"
 
 
 def growth(listing: Run, cat: Run) -> str:
@@ -122,7 +121,7 @@ def kafka_until_right(snapshot: Path) -> Run | None:
     try:
         ask_until_right(child, output)
         wall_s = time.perf_counter() - started
-        return Run(wall_s=wall_s, cpu_s=cpu_seconds(child.pid), peak_mib=peak_mib(child.pid))
+        return Run(wall_s=wall_s, cpu_s=cpu_of(child.pid), peak_mib=peak_mib(child.pid))
     finally:
         child.kill()
         child.wait()
@@ -139,19 +138,9 @@ def ask_until_right(child: subprocess.Popen[bytes], output: Path) -> None:
         time.sleep(ASK_INTERVAL_S)
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a running process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
 def peak_mib(pid: int) -> float:
     """The high-water mark of a running process's resident set."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
     return 0.0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

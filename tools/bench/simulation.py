@@ -1,11 +1,10 @@
-"""How many events a second the simulation of quorums does, with all its checkers: `python -m tools.bench.simulation [SEEDS]`.
+"""How many events a second the simulation of quorums does, with all its checkers: `python -m tools.bench simulation [SEEDS]`.
 
 One core, in time of the process. An event is a delivered message, a timer or a disk completion.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 
@@ -16,8 +15,8 @@ FLOOR = 20_000
 """Events a second that there have to be."""
 
 
-def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
+def main(words: list[str]) -> int:
+    count = int(words[0]) if words else SEEDS
     run(0)
     events: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
@@ -34,7 +33,3 @@ def main() -> int:
     rate = sum(events.values()) / total
     print(f"{'all':14} {sum(events.values()):>9} events {rate:>9.0f} a second, {1_000 * total / count:.0f} s for 2 000 seeds on two cores")
     return 0 if rate >= FLOOR else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

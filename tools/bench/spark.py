@@ -4,7 +4,7 @@ Goals on two cores: 550 000 records a second by the export job, 800 000 rows a s
 last hundredth of a large log by the option `where` for less than 3 % of its bytes. What bounds the figures is measured in the same run: our
 rows read and dropped; and Spark copying its own Parquet file of these rows, which less the reading of that file is what its writer takes by
 itself. Start-up of the session is measured apart, since it does not grow with the input.
-`python -m tools.bench.spark` measures; `--inner` is the process that is measured, and prints one JSON line.
+`python -m tools.bench spark` measures; `--inner` is the process that is measured, and prints one JSON line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools.bench.common import REPOSITORY, bench_directory, generated, log_of, print_interpreter
+from tools.bench.common import REPOSITORY, bench_directory, bytes_read, generated, log_of, met
 
 RATE_GOAL = 550_000
 PARQUET_GOAL = 800_000
@@ -30,17 +30,16 @@ BYTES_GOAL = 0.03
 RUNS = 3
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Measure and print; the status tells whether the goals were met."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--quick", action="store_true", help="only partition records, on all cores: what the goals are about")
     parser.add_argument("--inner", nargs=3, metavar=("MASTER", "TABLE", "FILE"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if arguments.inner:
         print(json.dumps(measured(*arguments.inner)))
         return 0
-    print_interpreter()
     records = arguments.records
     partitions = generated("log", records=records, partitions=records, batch_records=1000)
     cases = [("partition records", partitions, "partition")]
@@ -72,12 +71,12 @@ def main() -> int:
         ("rows counted a second", best["count_rate"], COUNT_GOAL),
     )
     for name, found_rate, goal in goals:
-        print(f"goal of {goal:,} {name}: {'met' if found_rate >= goal else 'MISSED'} with {found_rate:,.0f}")
+        print(f"goal of {goal:,} {name}: {met(found_rate >= goal)} with {found_rate:,.0f}")
     print(
         f"DataFrame to Parquet is {best['parquet_rate'] / best['copy_rate']:.2f} of Spark copying its own file. Of rows that cost nothing "
         f"its writer takes {best['writer_rate']:,.0f} a second, {best['writer_rate'] / PARQUET_GOAL:.0%} of the goal"
     )
-    print(f"goal of {BYTES_GOAL:.0%} of the bytes: {'met' if share < BYTES_GOAL else 'MISSED'}")
+    print(f"goal of {BYTES_GOAL:.0%} of the bytes: {met(share < BYTES_GOAL)}")
     return 0 if share < BYTES_GOAL and all(found_rate >= goal for _, found_rate, goal in goals) else 1
 
 
@@ -96,22 +95,17 @@ def share_of_bytes(path: Path, first_offset: int) -> float:
     # Imports and the file's own places are read before.
     source = KafkaMetadataSource({"path": str(path), "table": "batches", "where": f"offset >= {first_offset}"})
     for _ in range(2):
-        before = _bytes_read()
+        before = bytes_read()
         reader: Any = source.reader(source.schema())
         rows = sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
         assert rows, "there are batches"
-    return (_bytes_read() - before) / path.stat().st_size
-
-
-def _bytes_read() -> int:
-    with open("/proc/self/io", encoding="ascii") as file:
-        return int(next(line for line in file if line.startswith("rchar")).split()[1])
+    return (bytes_read() - before) / path.stat().st_size
 
 
 def run(cores: int, table: str, path: Path) -> dict[str, Any]:
     """One measured process, bound to its cores; master and workers share them."""
     binding = ["taskset", "-c", "0"] if cores == 1 and shutil.which("taskset") else []
-    words = [*binding, sys.executable, "-m", "tools.bench.spark", "--inner", f"local[{cores}]", table, str(path)]
+    words = [*binding, sys.executable, "-m", "tools.bench", "--here", "spark", "--inner", f"local[{cores}]", table, str(path)]
     done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: status {done.returncode}: {done.stderr[-500:]}")
@@ -175,7 +169,3 @@ def best(work: Callable[[int], Any], runs: int) -> float:
 
 def load(spark: Any, table: str, file: str, **options: str) -> Any:
     return spark.read.format("kafka_metadata").option("table", table).options(**options).load(file)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

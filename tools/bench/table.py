@@ -149,11 +149,11 @@ def note_conditions(outputs: list[str]) -> None:
 
 def run(bench: str) -> str:
     """The output of one bench. Errors: SystemExit where it fails."""
-    done = subprocess.run([sys.executable, "-m", f"tools.bench.{bench}"], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "tools.bench", bench], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"{bench}: status {done.returncode}")
     print(done.stdout, end="", flush=True)
-    return f"== {bench}\n{done.stdout}"
+    return done.stdout
 
 
 def main() -> int:

@@ -22,15 +22,24 @@ from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import AttachError, Target
-from tests.java import KAFKA, PROGRAMS, kafka_command, program_command
+from tests.java import KAFKA, PROGRAMS, kafka, kafka_command, program_command
 from tests.running import command_line
 from tools.interop.mixed_quorum import ends_at, split_batches
-from tools.interop.nodes import Cluster, Node, NodeFailedError, cluster, controller_settings, free_ports, write_config
+from tools.interop.nodes import (
+    Cluster,
+    Node,
+    NodeFailedError,
+    broker_settings,
+    cluster,
+    controller_settings,
+    format_directories,
+    free_ports,
+    write_config,
+)
 
 REPOSITORY: Final = Path(__file__).parents[2]
 TOGETHER: Final = PROGRAMS / "BrokersTogether.java"
 OURS: Final = "ours"
-CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 CONTROLLERS: Final = (1, 2, 3)
 LIMIT_S: Final = 120.0
 SESSION_MS: Final = 9_000
@@ -42,18 +51,6 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
 """
-SMALL: Final = {
-    "log.cleaner.dedupe.buffer.size": 4 << 20,
-    "num.network.threads": 2,
-    "num.io.threads": 2,
-    "num.recovery.threads.per.data.dir": 1,
-    "offsets.topic.num.partitions": 1,
-    "transaction.state.log.num.partitions": 1,
-    "share.coordinator.state.topic.num.partitions": 1,
-    "share.coordinator.state.topic.replication.factor": 1,
-    "group.initial.rebalance.delay.ms": 0,
-}
-"""What keeps a broker small, and a test short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,38 +107,24 @@ class BrokerCluster:
         return self.place.folder / f"d{id}-{number}"
 
     def format(self) -> None:
-        """Write the settings of all nodes and format their directories. Errors: NodeFailedError."""
+        """Write the settings of all nodes and format their directories."""
         ids = (*CONTROLLERS, *self.plan.brokers)
         keys = ",".join(f"{id}@localhost:{self.ports[id]}:{uuid_text(uuid4().bytes)}" for id in CONTROLLERS)
-        running = []
         for id in ids:
             config = write_config(self.config(id), self._settings(id), self.plan.settings)
-            words = ["format", "-t", CLUSTER_ID, "-c", str(config), "-r", self.plan.release]
-            words += [word for feature in self.plan.features for word in ("--feature", feature)]
+            words = ["-r", self.plan.release, *(word for feature in self.plan.features for word in ("--feature", feature))]
             if self.plan.is_dynamic:
                 words += ["--initial-controllers", keys] if id in CONTROLLERS else ["--no-initial-controllers"]
-            command = command_line("metashell.cli.controllers.storage", *words)
-            running.append(subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-        for process in running:
-            output, _ = process.communicate(timeout=LIMIT_S)
-            if process.returncode:
-                raise NodeFailedError(output.decode())
+            format_directories(config, *words)
 
     def _settings(self, id: int) -> dict[str, object]:
         servers = ",".join(f"localhost:{self.ports[id]}" for id in CONTROLLERS)
         voters = ",".join(f"{id}@localhost:{self.ports[id]}" for id in CONTROLLERS)
         quorum = {"controller.quorum.bootstrap.servers": servers} if self.plan.is_dynamic else {"controller.quorum.voters": voters}
         directories = ",".join(str(self.directory(id, number)) for number in range(self.plan.directories.get(id, 1)))
-        settings = controller_settings(id, self.ports[id], self.directory(id), quorum)
         if id in CONTROLLERS:
-            return settings
-        return settings | {
-            "process.roles": "broker",
-            "listeners": f"PLAINTEXT://localhost:{self.ports[id]}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": directories,
-            **SMALL,
-        }
+            return controller_settings(id, self.ports[id], self.directory(id), quorum)
+        return broker_settings(id, self.ports[id], directories, quorum)
 
     def start(self, *ids: int) -> None:
         """Start nodes, and those that share a process with them; they are not waited for."""
@@ -284,10 +267,10 @@ class BrokerCluster:
 
     def tool(self, name: str, *words: str, version: str = KAFKA) -> str:
         """What one of Kafka's tools prints, which must succeed."""
-        done = subprocess.run(kafka_command(version, name, *words), capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = kafka(version, name, *words)
         if done.returncode:
-            raise NodeFailedError(f"{name} {words}: {done.returncode}\n{done.stdout}{done.stderr}")
-        return done.stdout
+            raise NodeFailedError(f"{name} {words}: {done.returncode}\n{done.stdout.decode()}{done.stderr.decode()}")
+        return done.stdout.decode()
 
     def log_lines(self, *words: str) -> list[str]:
         """Lines of the logs of all nodes that hold one of `words`, after the name of the log."""

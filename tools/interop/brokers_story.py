@@ -57,7 +57,7 @@ def mixed_plan(controllers: Mapping[int, str]) -> Plan:
         controllers=controllers,
         brokers={11: BEFORE, 12: OLDER, 13: KAFKA},
         release="3.9",
-        settings=QUICK | {"default.replication.factor": 3, "min.insync.replicas": 2},
+        settings=QUICK | {"default.replication.factor": 3, "offsets.topic.replication.factor": 3, "min.insync.replicas": 2},
         # One process for the controllers and a broker, since each takes its share of a small machine.
         together=((*CONTROLLERS, 13),) if set(controllers.values()) == {KAFKA} else (),
     )

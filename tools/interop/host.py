@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tools.interop.nodes import Node
 
-LIMIT_S: Final = 120.0
+LIMIT_S: Final = 300.0
 _T: Final = "org.apache.kafka.tools"
 CLASSES: Final = {
     "kafka-acls": f"{_T}.AclCommand",

@@ -271,7 +271,7 @@ def _commit(
 def new_columns(store: Store, state: LakeState, found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """Return the columns that a lake has not had yet. Errors: UsageError where the type of one is another now."""
     new = {}
-    for table, columns in sorted(found.items()):
+    for table, columns in found.items():
         known = state.schemas.get(table, {})
         for name, kind in columns.items():
             if known.get(name, kind) != kind:

@@ -12,7 +12,7 @@ from metashell.net.addresses import Address
 class Recorder:
     """`asked` has the requests in their order, those of `ask_all` by node. Answers come in the order in which they are given."""
 
-    timeout_ms = 4321
+    timeout_ms = 4301
 
     def __init__(
         self, *answers: Any, kind: Kind = Kind.BROKERS, again: int = 0, ids: tuple[int, ...] = (), ranges: Mapping[int, Any] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ import pytest
 from metashell.cli.admin.client import Admin
 from metashell.cli.admin.cluster import describe_cluster, describe_features, unregister_broker
 from metashell.cli.admin.protocol import AdminError, Kind, UncertainError, UnsupportedError, WrongListenerError
-from metashell.cli.admin.topics import describe_topics
 from metashell.codec.error_codes import (
-    BROKER_ID_NOT_REGISTERED,
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
     NOT_CONTROLLER,
@@ -24,11 +21,10 @@ from metashell.codec.messages import (
     CreateTopicsResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
-    DescribeTopicPartitionsResponse,
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import UsageError
 from metashell.net.addresses import ConnectError
 from tests.cli.admin.peers import BROKER_APIS, CONTROLLER_APIS, HangUp, Peer, Silence, peer
 from tests.net.test_client import closed_port
@@ -179,56 +175,6 @@ def test_a_controller_that_leads_no_longer_is_followed_to_the_one_that_does() ->
         assert (one.asked.count("CreateTopics"), two.asked.count("CreateTopics")) == (1, 1)
 
 
-def moves_once(first: Any, second: Any) -> Callable[[Any], Any]:
-    """An active controller that gives the first answer, and from then on the second one."""
-    answers = iter([first])
-
-    def answer(request: Any) -> Any:
-        return None if isinstance(request, DescribeClusterRequest) else next(answers, second)
-
-    return answer
-
-
-def test_what_is_gone_already_when_it_is_asked_for_again_was_done() -> None:
-    answers = moves_once(UnregisterBrokerResponse(error_code=NOT_CONTROLLER), UnregisterBrokerResponse(error_code=BROKER_ID_NOT_REGISTERED))
-    with peer(lambda request: answers(request) or cluster_of(1, one)) as one, admin_of(one) as admin:
-        unregister_broker(admin, 3)
-        assert admin.again == 1
-        # Asked for once, it is an error.
-        with pytest.raises(AdminError, match="BROKER_ID_NOT_REGISTERED"):
-            unregister_broker(admin, 3)
-
-
-@pytest.mark.parametrize("code", [TOPIC_ALREADY_EXISTS, BROKER_ID_NOT_REGISTERED])
-def test_an_error_that_may_be_our_own_work_says_so(code: int) -> None:
-    error = AdminError(code)
-    assert error.remark == ""
-    error.was_asked_again = True
-    assert "asked for twice" in error.remark
-
-
-def test_pages_that_do_not_go_on_are_an_error_and_not_for_ever() -> None:
-    def answer(request: Any) -> Any:
-        if isinstance(request, DescribeClusterRequest):
-            return cluster_of(1, one)
-        made = DescribeTopicPartitionsResponse
-        return made(next_cursor=made.Cursor(topic_name="a", partition_index=3))
-
-    with peer(answer, {**BROKER_APIS, 75: (0, 0)}) as one, admin_of(one, kind=Kind.BROKERS) as admin:
-        with pytest.raises(MetashellError, match="goes on at a:3, where it has been"):
-            describe_topics(admin, ["a"])
-        assert one.asked.count("DescribeTopicPartitions") == 2
-
-
-def test_an_answer_of_which_a_part_was_done_is_the_answer() -> None:
-    def answer(request: Any) -> Any:
-        return cluster_of(1, one) if isinstance(request, DescribeClusterRequest) else created(NONE, NOT_CONTROLLER)
-
-    with peer(answer) as one, admin_of(one) as admin:
-        assert [item.error_code for item in admin.ask_active(CREATE).topics] == [NONE, NOT_CONTROLLER]
-        assert admin.again == 0
-
-
 def test_a_broker_that_hands_on_to_a_controller_that_leads_no_longer_is_passed_over() -> None:
     # As Kafka's do after a failover: the former active controller is back as a follower (golden README, surprise 13).
     def stale(request: Any) -> Any:
@@ -304,3 +250,14 @@ def test_a_connection_that_ended_between_two_questions_is_made_anew() -> None:
         one.hang_up()
         unregister_broker(admin, 3)
         assert one.asked.count("UnregisterBroker") == 1
+
+
+def test_what_one_request_has_learnt_the_next_one_knows() -> None:
+    def answer(request: Any) -> Any:
+        return cluster_of(1, one) if isinstance(request, DescribeClusterRequest) else UnregisterBrokerResponse()
+
+    with peer(answer) as one, admin_of(one) as admin:
+        unregister_broker(admin, 3)
+        unregister_broker(admin, 4)
+        assert one.asked == ["DescribeCluster", "UnregisterBroker", "UnregisterBroker"]
+        assert (admin.cluster_id, len(one.asked)) == ("here", 3)

@@ -86,6 +86,7 @@ def test_what_is_not_registered_any_more_is_an_error_unless_it_was_asked_for_twi
 )
 def test_the_state_of_a_broker_is_one_word(is_fenced: bool, is_leaving: bool, state: str) -> None:
     assert Broker(id=1, host="h", port=1, is_fenced=is_fenced, is_leaving=is_leaving).state == state
+    assert Broker(id=1, host="h", port=1).state == "up"
 
 
 def test_the_load_of_brokers_is_counted() -> None:

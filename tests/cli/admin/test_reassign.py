@@ -43,7 +43,7 @@ def test_moves_are_started_and_cancelled_topic_by_topic() -> None:
         made.ReassignableTopic(name="a", partitions=(wanted(partition_index=0, replicas=(1, 2)), wanted(partition_index=2, replicas=None))),
         made.ReassignableTopic(name="b", partitions=(wanted(partition_index=1, replicas=()),)),
     )
-    assert recorder.asked == [made(timeout_ms=4321, topics=topics)] and recorder.whom == ["active"]
+    assert recorder.asked == [made(timeout_ms=4301, topics=topics)] and recorder.whom == ["active"]
     with pytest.raises(AdminError, match="CLUSTER_AUTHORIZATION_FAILED"):
         alter_reassignments(admin(recorder), {("a", 0): None})
 
@@ -60,7 +60,7 @@ def test_moves_under_way_are_listed_of_all_or_of_some() -> None:
     assert list_reassignments(admin(recorder), []) == {}
     topic = made.ListPartitionReassignmentsTopics
     some = (topic(name="a", partition_indexes=(3, 4)), topic(name="b", partition_indexes=(0,)))
-    assert recorder.asked == [made(timeout_ms=4321, topics=topics) for topics in (None, some, ())]
+    assert recorder.asked == [made(timeout_ms=4301, topics=topics) for topics in (None, some, ())]
     with pytest.raises(AdminError, match="CLUSTER_AUTHORIZATION_FAILED"):
         list_reassignments(admin(recorder))
 

@@ -232,6 +232,10 @@ def test_a_question_is_repeated_and_counted(cluster: Callable[..., Cluster]) -> 
     assert session.again == 2
     here.run(session.ask(READ))
     assert session.again == 0
+    for ask in (session.ask_all({}), session.ask_active(READ)):
+        session.again = 2
+        here.run(ask)
+        assert session.again == 0
 
 
 @pytest.mark.parametrize(
@@ -332,6 +336,20 @@ def test_the_next_broker_in_turn_is_asked_where_one_does_not_know_the_leader(clu
     # The last answer, after the time that a leader may take; each pause is twice as long until it is half a second.
     assert here.asked("UnregisterBroker") == [("a", 0), ("b", 0.05), ("c", 0.1), ("a", 0.2), ("b", 0.3), ("c", 0.4), ("a", 0.6), ("b", 0.8)]
     assert session.again == 8
+
+
+def test_the_active_controller_is_asked_at_once_and_by_its_connection_alone(cluster: Callable[..., Cluster]) -> None:
+    here = cluster("a", "b", apis=CONTROLLER)
+
+    def answer(request: Any) -> Any:
+        is_list = api_key_of(request) == 60
+        return nodes((1, "a", False), (2, "b", False), active=2) if is_list else messages.UnregisterBrokerResponse()
+
+    here.answers = dict.fromkeys("ab", answer)
+    session = here.session(Kind.CONTROLLERS)
+    for _ in range(2):
+        here.run(session.ask_active(CHANGE))
+    assert here.asked("UnregisterBroker") == [("b", 0), ("b", 0)]
 
 
 @pytest.mark.parametrize("leader", "abc")

@@ -148,7 +148,7 @@ def test_topics_are_created_with_counts_or_with_places(dry: bool) -> None:
         topic(name="b", assignments=(place(partition_index=0, broker_ids=(1, 2)), place(partition_index=1, broker_ids=(2, 3))), **plain),
         topic(name="c", **plain),
     )
-    assert recorder.asked == [made(topics=wanted, timeout_ms=4321, validate_only=dry)]
+    assert recorder.asked == [made(topics=wanted, timeout_ms=4301, validate_only=dry)]
 
 
 @pytest.mark.parametrize("again", [0, 1])
@@ -165,7 +165,7 @@ def test_topics_are_deleted_by_id(again: int) -> None:
     assert (two.name, two.id, two.error is None) == ("b", B, again == 1)
     assert (one.name, str(one.error).partition(":")[0]) == ("a", "a")
     ids = (made.DeleteTopicState(topic_id=A), made.DeleteTopicState(topic_id=B))
-    assert recorder.asked == [made(topics=ids, timeout_ms=4321)]
+    assert recorder.asked == [made(topics=ids, timeout_ms=4301)]
 
 
 @pytest.mark.parametrize("dry", [False, True])
@@ -181,7 +181,7 @@ def test_partitions_are_added_where_they_are_placed(dry: bool) -> None:
         made.CreatePartitionsTopic(name="a", count=5, assignments=places),
         made.CreatePartitionsTopic(name="b", count=6, assignments=None),
     )
-    assert recorder.asked == [made(topics=wanted, timeout_ms=4321, validate_only=dry)]
+    assert recorder.asked == [made(topics=wanted, timeout_ms=4301, validate_only=dry)]
 
 
 @pytest.mark.parametrize("kind", ElectionType)
@@ -205,7 +205,7 @@ def test_elections_are_of_some_partitions_or_of_all(kind: ElectionType) -> None:
     assert others == [Elected(topic="b", partition=0), Elected(topic="b", partition=1, is_needed=False)]
     topics.elect_leaders(admin(recorder), kind, {"a": (0,), "b": (0, 1)})
     some = (made.TopicPartitions(topic="a", partitions=(0,)), made.TopicPartitions(topic="b", partitions=(0, 1)))
-    assert recorder.asked == [made(election_type=int(kind), topic_partitions=asked, timeout_ms=4321) for asked in (None, some)]
+    assert recorder.asked == [made(election_type=int(kind), topic_partitions=asked, timeout_ms=4301) for asked in (None, some)]
     assert (ElectionType.PREFERRED, ElectionType.UNCLEAN) == (0, 1)
     with pytest.raises(AdminError, match="CLUSTER_AUTHORIZATION_FAILED"):
         topics.elect_leaders(admin(recorder), kind, None)

@@ -19,8 +19,8 @@ from metashell.groups.simulation.report import COLUMNS, HEAD, _seen
 from metashell.groups.simulation.scenarios import SCENARIOS
 from metashell.groups.simulation.scenarios import simulate as played
 from tests.running import Outcome, run_main
+from tests.simulation.bugs import patched
 from tests.simulation.groups.planted import partitions_go_to_their_new_owner_at_once
-from tests.simulation.planted import patched
 
 SMALL = ("--members", "3", "--partitions", "8", "--scenario", "join")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metashell.codec.batch_writer import ABORT, COMMIT, control_type, write_batch, write_control_record
@@ -19,6 +19,7 @@ from metashell.groups.log.fold import Fold, RawRecord
 from metashell.groups.state import State, end_transaction
 
 GROUPS = ("g", "h", "ä", "")
+ENDS = ("commits", "aborts", "nothing")
 Step = tuple[str, int, int, int, int]
 """What is written (commit, one with other bytes, its tombstone, group, its tombstone, end of a transaction); group, partition, producer,
 number."""
@@ -84,9 +85,11 @@ def log_of(batches: list[list[Step]], gaps: list[int]) -> bytes:
     for steps, gap in zip(batches, gaps, strict=False):
         producer = steps[0][3]
         base = offset
-        if steps[0][0] in ("commits", "aborts"):
+        if steps[0][0] in ENDS:
             marker = message_type("control", "EndTxnMarker").cls(coordinator_epoch=0)
             key, value = write_control_record(COMMIT if steps[0][0] == "commits" else ABORT, marker)
+            if steps[0][0] == "nothing":
+                key = b"\0\0\0\7"  # a type of a release to come, which ends no transaction
             out += write_batch(
                 base, [Record(base, 1000, key, value)], leader_epoch=1, producer_id=producer - 1, is_control=True, is_transactional=True
             )
@@ -94,7 +97,7 @@ def log_of(batches: list[list[Step]], gaps: list[int]) -> bytes:
             continue
         records = []
         for step in steps:
-            if step[0] in ("commits", "aborts"):
+            if step[0] in ENDS:
                 continue
             offset += gap
             records.append(record_of(step, offset))
@@ -112,7 +115,8 @@ def replayed(batches: list[RecordBatch]) -> State:
         producer_id = header.producer_id if header.is_transactional else -1
         for record in batch.records():
             if header.is_control:
-                end_transaction(state, header.producer_id, control_type(record.key) == COMMIT)
+                if control_type(record.key) in (ABORT, COMMIT):
+                    end_transaction(state, header.producer_id, control_type(record.key) == COMMIT)
             else:
                 try:
                     decoded = decoder.record(record.key, record.value)
@@ -145,10 +149,11 @@ def findings_of(state: State) -> list[tuple[str, str | None, int]]:
     return [(finding.kind, finding.group_id, finding.place.offset) for finding in state.findings]
 
 
-KINDS = st.sampled_from(["commit"] * 6 + ["spoilt"] * 4 + ["tombstone"] * 2 + ["group", "group-gone", "commits", "aborts"])
+KINDS = st.sampled_from(["commit"] * 6 + ["spoilt"] * 4 + ["tombstone"] * 2 + ["group", "group-gone", *ENDS])
 STEPS = st.tuples(KINDS, st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.integers(0, 999))
 
 
+@settings(max_examples=max(30, settings.default.max_examples))
 @given(st.lists(st.lists(STEPS, min_size=1, max_size=6), max_size=12), st.lists(st.integers(0, 1), min_size=12, max_size=12))
 def test_the_quick_fold_is_the_replay_of_every_record(batches: list[list[Step]], gaps: list[int]) -> None:
     data = log_of(batches, gaps)

@@ -59,3 +59,13 @@ def test_a_damaged_newest_copy_is_filled_in_by_the_others_and_that_is_said(tmp_p
     assert loaded.fault_count == 1
     assert ["newest copy is damaged" in note for note in loaded.notes] == [True]
     assert not load_logs(paths[:1]).notes
+
+
+def test_progress_is_of_all_bytes_that_will_be_read(tmp_path: Path) -> None:
+    paths = copies(tmp_path, [commits(0)], [commits(0), commits(1)])
+    sizes = sorted((tmp_path / name / "__consumer_offsets-7" / NAME).stat().st_size for name in ("n0", "n1"))
+    for has_past, total in ((True, sum(sizes)), (False, sizes[1])):
+        told: list[tuple[int, int]] = []
+        load_logs(paths, wants=lambda raw: True, has_past=has_past, progress=lambda done, of, told=told: told.append((done, of)))  # type: ignore[misc]
+        assert {of for _, of in told} == {total} and told == sorted(told)
+        assert has_past or told[-1] == (total, total)

@@ -15,7 +15,8 @@ from metashell.codec.registry import message_type
 from metashell.groups.consumer import CONSUMER_TARGET
 from metashell.groups.members import Callback, Send
 from tests.groups.members.life import Life, Seen
-from tests.groups.members.traces import APIS, HEARTBEATS, Replay, Row, json_of, members_of, normal, sorted_lists, stories, topics_of
+from tests.groups.members.traces import APIS, HEARTBEATS, Replay, Row, json_of, members_of, normal, stories, topics_of
+from tests.recordings import sorted_structs
 
 STORIES = stories()
 OFFSET_COMMIT_RECORD, CURRENT_ASSIGNMENT_RECORD = 1, 8
@@ -129,7 +130,7 @@ def plain(type: int, key: Any, value: Any) -> Any:
             return {name: without_times(inner) for name, inner in one.items() if name not in TIMES}
         return [without_times(inner) for inner in one] if isinstance(one, list) else one
 
-    return type, sorted_lists(key), in_pairs(without_times(json.loads(json.dumps(value))))
+    return type, sorted_structs(key, every_list=True), in_pairs(without_times(json.loads(json.dumps(value))))
 
 
 def in_pairs(value: Any) -> Any:

@@ -23,6 +23,7 @@ from metashell.groups.members.member import MemberMachine
 from metashell.groups.members.strategy import strategies
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.net.frames import decode_response
+from tests.recordings import Compared, show, sorted_structs
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "groups" / "consumer"
 FILES = ("member-trace.jsonl.gz", "member-trace-more.jsonl.gz")
@@ -291,15 +292,7 @@ def normal(api: str, value: Any) -> Any:
             one.pop("decoded", None)
     elif api == "ConsumerGroupHeartbeat" and value["subscribedTopicNames"] is not None:
         value["subscribedTopicNames"].sort()
-    return sorted_lists(value)
-
-
-def sorted_lists(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: sorted_lists(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return sorted((sorted_lists(one) for one in value), key=lambda one: json.dumps(one, sort_keys=True))
-    return value
+    return sorted_structs(value, every_list=True)
 
 
 def differences(story: str, rows: list[Row]) -> list[str]:
@@ -320,16 +313,13 @@ def differences(story: str, rows: list[Row]) -> list[str]:
     return found
 
 
-def main() -> int:
-    texts = []
-    for story, rows in stories().items():
-        if story.startswith(tuple(sys.argv[1:]) or ""):
-            found = differences(story, rows)
-            print(f"{story}: {len(members_of(rows))} members, {len(found)} differences")
-            texts += found
-    print("\n".join(texts))
-    return bool(texts)
+def main(argv: list[str]) -> int:
+    def play(story: str) -> Iterator[Compared]:
+        found = differences(story, stories()[story])
+        yield from [("different", text) for text in found] or [("equal", "")]
+
+    return show(argv, stories(), play)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.codes import DELETE_GROUPS, LIST_GROUPS, SHARE_GROUP_HEARTBEAT
+from metashell.codec.codes import DELETE_GROUPS, LIST_GROUPS, SHARE_GROUP_DESCRIBE, SHARE_GROUP_HEARTBEAT
 from metashell.codec.error_codes import NONE, NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER, UNKNOWN_SERVER_ERROR
 from metashell.groups.decision import DeleteShareState, InitializeShareState
 from metashell.groups.share import ShareGroup
@@ -158,3 +158,12 @@ def test_a_partition_may_be_with_several_members_and_none_is_left_out(driven: Dr
     assert all(held.values()), "four members share three partitions"
     assert {number for partitions in held.values() for number in partitions[T1]} == {0, 1, 2}
     assert len(set(epochs.values())) == 1
+
+
+def test_what_may_be_done_with_a_group_is_told_of_those_that_are_there(driven: Driven) -> None:
+    beat(driven, "a", 0, ("t1",))
+    for asks, known in ((True, True), (False, False)):
+        body = messages.ShareGroupDescribeRequest(group_ids=("g", "nobody"), include_authorized_operations=asks)
+        there, missing = driven.answers[driven.ask(SHARE_GROUP_DESCRIBE, 1, body)].groups
+        assert (there.error_code, missing.error_code) == (NONE, 69)
+        assert (there.authorized_operations != -(1 << 31), missing.authorized_operations) == (known, -(1 << 31))

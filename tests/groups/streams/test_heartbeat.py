@@ -148,3 +148,31 @@ def test_what_a_plug_in_has_stored_stays_in_the_records_of_the_group() -> None:
     again = driven.shard.coordinator.state.groups["g"]
     assert isinstance(again, StreamsGroup) and again.described == (2, 3)
     assert again.description(TOPICS).details["stored_description_topology_epoch"] == 2
+
+
+def test_offsets_that_a_member_reports_stay_until_it_reports_others() -> None:
+    driven = Driven(SETTINGS, TOPICS)
+    member = Member(driven, "a")
+    member.beat()
+    group = driven.shard.coordinator.state.groups["g"]
+    assert isinstance(group, StreamsGroup) and group.task_offsets == {}
+
+    def offsets(*found: tuple[int, int]) -> tuple[Request.TaskOffset, ...]:
+        return tuple(Request.TaskOffset(subtopology_id="0", partition=partition, offset=offset) for partition, offset in found)
+
+    def report(**about: Any) -> int:
+        body = Request(group_id="g", member_id="a", member_epoch=member.epoch, warmup_tasks=(), **about)
+        body.active_tasks, body.standby_tasks = member._tasks(member.active), member._tasks(member.standby)
+        code: int = driven.answers[driven.ask(STREAMS_GROUP_HEARTBEAT, 0, body, "a")].error_code
+        return code
+
+    for about, current, end in (
+        ({"task_offsets": offsets((0, 5), (1, 6))}, {("0", 0): 5, ("0", 1): 6}, {}),
+        ({"task_end_offsets": offsets((0, 9))}, {("0", 0): 5, ("0", 1): 6}, {("0", 0): 9}),
+        ({}, {("0", 0): 5, ("0", 1): 6}, {("0", 0): 9}),
+        ({"task_offsets": offsets((0, 7)), "task_end_offsets": ()}, {("0", 0): 7}, {}),
+    ):
+        assert report(**about) == 0
+        assert (dict(group.task_offsets["a"].current), dict(group.task_offsets["a"].end)) == (current, end)
+    assert report(task_offsets=offsets((0, 1), (0, 2))) == 42
+    assert dict(group.task_offsets["a"].current) == {("0", 0): 7}

@@ -58,6 +58,16 @@ def test_a_change_that_does_not_fit_is_refused_and_changes_nothing(fields: dict[
     assert delta.apply().has_same_metadata(image)
 
 
+def test_only_a_controller_that_is_registered_can_be_removed():
+    delta = MetadataDelta(EMPTY_IMAGE)
+    for id in (8, 9):
+        delta.replay(record("RegisterControllerRecord", controller_id=id))
+    delta.replay(record("UnregisterControllerRecord", controller_id=9))
+    with pytest.raises(ReplayError, match="controller 9 is not registered"):
+        delta.replay(record("UnregisterControllerRecord", controller_id=9))
+    assert list(delta.apply().cluster.controllers) == [8]
+
+
 def test_directories_are_in_javas_order_of_uuids():
     negative, small, large = b"\xff" * 16, bytes(16), b"\x7f" * 16
     assert in_uuid_order([large, small, negative]) == (negative, small, large)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from metashell.codec.batch_writer import KRAFT_VOTERS
 from metashell.codec.messages import VotersRecord
 from metashell.metadata.image import EMPTY_IMAGE, ImageLoader, MetadataImage
-from metashell.metadata.image.differences import Step, different_places, touched_places
+from metashell.metadata.image.differences import Step, different_places, different_topics, touched_places
 from tests.metadata.image.batches import EPOCH, TIMESTAMP, batch, control_batch, record
 from tests.metadata.image.histories import History, histories
 
@@ -93,6 +93,12 @@ def test_partitions_in_other_bytes_are_compared_by_what_they_say():
     assert set(different_places(before, image_with(1, 1, 1))) == {("partition", TOPIC, 1)}
     assert set(different_places(before, image_with(1, 2))) == {("partition", TOPIC, 2)} == set(different_places(image_with(1, 2), before))
     assert set(different_places(before, image_with(1, 2, 1, epoch=1))) == {("partition", TOPIC, id) for id in range(3)}
+
+
+def test_another_name_of_the_same_bytes_is_another_topic():
+    made = [step_of(record("TopicRecord", name=name, topic_id=TOPIC)).after for name in ("orders", "orders", "other")]
+    assert list(different_topics(made[0].topics, made[1].topics)) == []
+    assert list(different_topics(made[0].topics, made[2].topics)) == [TOPIC]
 
 
 def test_a_batch_that_does_not_decode_touches_what_it_does():

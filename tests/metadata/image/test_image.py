@@ -87,6 +87,19 @@ def test_the_default_entity_of_a_quota_is_one_of_its_own():
     assert {entity: values["q"] for entity, values in image.client_quotas.items()} == {(("user", None),): 1.0, (("user", ""),): 2.0}
 
 
+def test_one_quota_of_an_entity_goes_and_the_entity_with_its_last():
+    part = message_type("metadata", "ClientQuotaRecord").structs["EntityData"]
+
+    def quota(key: str, **more: object) -> object:
+        return record("ClientQuotaRecord", entity=(part(entity_type="user", entity_name="a"),), key=key, value=1.0, **more)
+
+    image = apply(EMPTY_IMAGE, quota("p"), quota("q"))
+    one = apply(image, quota("p", remove=True))
+    for after in (one, apply(one, quota("p", remove=True))):
+        assert [(entity, dict(values)) for entity, values in after.client_quotas.items()] == [((("user", "a"),), {"q": 1.0})]
+    assert len(apply(one, quota("q", remove=True)).client_quotas) == 0
+
+
 def test_kraft_version_in_a_feature_record_says_nothing():
     image = apply(EMPTY_IMAGE, record("FeatureLevelRecord", name="kraft.version", feature_level=1))
     assert image.features == EMPTY_IMAGE.features

@@ -119,6 +119,16 @@ def test_records_come_in_kafkas_order():
     ]
 
 
+def test_topics_come_by_name_and_their_partitions_by_id():
+    loader = ImageLoader()
+    names = {"b": bytes(16), "a": bytes([9] * 16), "c": bytes([1] * 16)}
+    topics = [record("TopicRecord", name=name, topic_id=id) for name, id in names.items()]
+    partitions = [record("PartitionRecord", partition_id=number, topic_id=id) for number in (1, 0) for id in names.values()]
+    loader.load_batch(batch(*topics, *partitions))
+    told = [getattr(body, "name", None) or body.partition_id for body, _ in write_image(loader.image())]
+    assert told == ["a", 0, 1, "b", 0, 1, "c", 0, 1]
+
+
 @pytest.mark.parametrize(
     ("level", "broker", "partition"),
     [(1, 0, 0), (7, 1, 0), (8, 2, 0), (16, 2, 0), (17, 3, 1), (22, 3, 1), (23, 3, 2), (29, 3, 2), (30, 4, 2), (33, 4, 2)],
@@ -146,6 +156,16 @@ def test_what_a_low_level_cannot_hold_is_told_once_or_refused():
     ]
     with pytest.raises(ImageLossError, match=r"^metadata\.version 4\.0-IV0 cannot hold"):
         list(write_image(full_image(), 22))
+
+
+def test_a_plain_image_loses_nothing_at_any_level():
+    loader = ImageLoader()
+    plain_partition = record("PartitionRecord", partition_id=0, topic_id=TOPIC, replicas=(1,), isr=(1,), leader=1)
+    loader.load_batch(
+        batch(record("RegisterBrokerRecord", broker_id=1), record("TopicRecord", name="orders", topic_id=TOPIC), plain_partition)
+    )
+    for level in range(OLDEST_LEVEL, NEWEST_LEVEL + 1):
+        assert len(list(write_image(loader.image(), level))) == 4
 
 
 def test_each_kind_of_information_is_lost_below_the_level_that_holds_it():

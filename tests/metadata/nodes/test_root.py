@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.metadata.nodes.stand_in import at, kafka_root, own_root, walk
+from metashell.metadata.nodes import build_root
+from tests.metadata.nodes.stand_in import LOCAL, at, image, kafka_root, own_root, topic_image, walk
 
 KAFKA_IMAGE = [
     "acls",
@@ -86,3 +87,15 @@ def test_a_walk_can_leave_the_second_view_out():
 def test_names_below_a_leaf_or_of_nothing_give_no_node():
     for path in ("nope", "image/nope", "image/provenance/x", "image/topics/byName/nope/0", "image/acls/nope"):
         assert at(own_root(), path) is None
+
+
+def test_names_that_were_sorted_are_kept_only_where_the_topics_are_the_same():
+    first = image(topics=[topic_image("b", bytes(16)), topic_image("a", bytes(15) + b"\1")])
+    other = image(topics=[topic_image("c", bytes(16))])
+    for voice in ("own", "kafka"):
+        root = build_root(first, voice=voice, local=LOCAL)
+        assert at(root, "image/topics/byName").child_names() == ["a", "b"]
+        for later, names in ((first, ["a", "b"]), (other, ["c"]), (image(), [])):
+            after = build_root(later, voice=voice, local=LOCAL, before=root)
+            assert list(at(after, "image/topics/byName").child_names()) == names
+            assert len(list(at(after, "image/topics/byId").child_names())) == len(names)

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tests.recordings import sorted_structs
+
 DROPPED = {
     *("throttleTimeMs", "lastFetchTimestamp", "lastCaughtUpTimestamp", "finalizedFeaturesEpoch", "issueTimestampMs", "expiryTimestampMs"),
     *("maxTimestampMs", "issueTimestamp", "expirationTimestamp", "maxTimestamp", "responseData", "requestData"),
@@ -203,18 +205,10 @@ def unordered(row: dict[str, Any]) -> dict[str, Any]:
         if not runs or runs[-1][0]["type"] != record["type"]:
             runs.append([])
         runs[-1].append(record)
-    return {**{key: _sorted(item) for key, item in row.items() if key != "records"}, "records": [_sorted(run) for run in runs]}
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(item) for key, item in value.items()}
-    if isinstance(value, list):
-        items = [_sorted(item) for item in value]
-        if items and all(isinstance(item, dict) for item in items):
-            return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
-        return items
-    return value
+    return {
+        **{key: sorted_structs(item) for key, item in row.items() if key != "records"},
+        "records": [sorted_structs(run) for run in runs],
+    }
 
 
 def _without_messages(value: Any) -> Any:

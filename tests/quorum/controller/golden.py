@@ -11,8 +11,7 @@ import json
 import lzma
 import random
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from struct import pack
@@ -29,6 +28,7 @@ from metashell.quorum.controller import Decision, QuorumController, Request, Set
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.quorum.controller.canon import NODE, Canon, breaks, stays, translated, unordered, verdict
 from tests.quorum.controller.json_objects import from_json
+from tests.recordings import Compared, differing, show
 
 FOLDER = Path(__file__).resolve().parents[2] / "golden" / "controller"
 RAFT = {"answered by": "raft"}
@@ -298,7 +298,7 @@ def _record_object(record: dict[str, Any]) -> VersionedRecord:
 def told(outcome: Outcome, width: int = 1500) -> str:
     """What differs in a row, Kafka's first."""
     left, right = unordered(outcome.golden), unordered(outcome.actual)
-    places = list(itertools.islice(_differences(left, right, ""), 4))
+    places = list(itertools.islice(differing(left, right), 4))
     lines = [
         f"{outcome.api}: {outcome.verdict}",
         *(f"  {place}: {str(one)[:width]} of Kafka, {str(other)[:width]}" for place, one, other in places),
@@ -309,42 +309,14 @@ def told(outcome: Outcome, width: int = 1500) -> str:
     return "\n".join(lines)
 
 
-def _differences(left: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
-    """Where two values differ, as deep as they are alike."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in {**left, **right}:
-            yield from _differences(left.get(key), right.get(key), f"{place}.{key}")
-    elif isinstance(left, list) and isinstance(right, list):
-        for at, (one, other) in enumerate(itertools.zip_longest(left, right)):
-            yield from _differences(one, other, f"{place}[{at}]")
-    elif left != right:
-        yield place, left, right
+def compared(outcomes: Iterable[Outcome]) -> Iterator[Compared]:
+    """Outcomes as `tests.recordings.show` prints them."""
+    for outcome in outcomes:
+        yield outcome.verdict, f"row {outcome.n} {outcome.note}\n{told(outcome)}"
 
 
 def main(argv: list[str]) -> int:
-    words = [word for word in argv if not word.startswith("-")]
-    names = words or list(scenarios())
-    total: Counter[str] = Counter()
-    by_api: dict[str, Counter[str]] = {}
-    for name in names:
-        counts: Counter[str] = Counter()
-        try:
-            for outcome in run(name):
-                counts[outcome.verdict] += 1
-                by_api.setdefault(outcome.api, Counter())[outcome.verdict] += 1
-                if "-v" in argv and outcome.verdict in ("different", "message"):
-                    print(f"  {name} row {outcome.n} {outcome.note}\n{told(outcome)}")
-        except Exception as error:
-            counts["raised"] += 1
-            print(f"  {name}: {type(error).__name__}: {error}")
-            if "--raise" in argv:
-                raise
-        total += counts
-        print(f"{name}: {dict(counts)}")
-    print(dict(total))
-    for api, counts in sorted(by_api.items()):
-        print(f"  {api}: {dict(counts)}")
-    return 0
+    return show(argv, scenarios(), lambda name: compared(run(name)))
 
 
 if __name__ == "__main__":

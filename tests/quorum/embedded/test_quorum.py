@@ -20,7 +20,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_REPLICATION_FACTOR, TOPIC_ALREADY_EXISTS
 from metashell.common.errors import MetashellError, UsageError
 from metashell.quorum.embedded import EmbeddedQuorum, QuorumError, RefusedError, create_topic
-from metashell.quorum.embedded.background import RECORD, Record, Registry
+from metashell.quorum.embedded.background import RECORD, Record, Registry, run_in_background
 from metashell.quorum.embedded.layout import PREFIX, Options, check_made_with, make_layout, read_layout
 
 LONG_S = 60.0
@@ -367,6 +367,12 @@ def test_what_is_known_of_a_background_quorum_is_its_owners_alone(tmp_path: Path
     (tmp_path / "folder" / RECORD).write_text("[1]")
     with pytest.raises(QuorumError, match="is not what `metashell quorum start` wrote"):
         registry.read()
+
+
+def test_a_background_process_that_dies_without_a_word_is_told_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fork", lambda: os.posix_spawn("/bin/true", ["true"], {}))
+    with pytest.raises(QuorumError, match=f"^the quorum ended before it was ready; {tmp_path}/log may say why$"):
+        run_in_background(f"{tmp_path}/log", lambda announcement: 0)
 
 
 PROGRAM = """

@@ -242,6 +242,7 @@ def test_time_in_which_we_were_stopped_is_no_silence_of_the_quorum(monkeypatch: 
     now = 100.0
     monkeypatch.setattr("metashell.quorum.observer.follow_loop.time.monotonic", lambda: now)
     follow = FollowLoop(Target(controllers=(Address("a", 1),)), None, None, None)
+    assert follow.refused == "", "nobody was asked so far"
     follow._loop = FakeLoop()
     follow._heard = (now, now)
     for _ in range(7):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,6 +98,32 @@ def test_there_is_none_where_the_log_begins_at_the_snapshot_or_the_leader_refuse
     leader.epoch = -1
     leader.answer = lambda request: FetchResponse(error=6, epoch=-1)  # type: ignore[method-assign]
     assert asked(leader) is None
+
+
+@pytest.mark.parametrize(
+    ("at", "answer"),
+    [
+        (0, {"error": 6, "snapshot_id": SNAPSHOT}),
+        (0, {"snapshot_id": None}),
+        (1, {"error": 6}),
+        (1, {"records": b""}),
+        (1, {"records": b"", "snapshot_id": SNAPSHOT}),
+        (1, {"snapshot_id": SNAPSHOT}),
+        (1, {"diverging": OffsetAndEpoch(0, 1)}),
+    ],
+)
+def test_there_is_none_where_the_leader_breaks_off(asked, at: int, answer: dict[str, object]) -> None:
+    leader = Leader(0)
+    plain = leader.answer
+
+    def broken(request: FetchRequest | FetchSnapshotRequest) -> object:
+        assert len(leader.asked) < 10, "it is asked again and again"
+        whole = plain(request)
+        return replace(whole, **answer) if isinstance(request, FetchRequest) and request.fetch_offset == at else whole  # type: ignore[type-var]
+
+    leader.answer = broken  # type: ignore[method-assign]
+    assert asked(leader) is None
+    assert any(isinstance(request, FetchRequest) and request.fetch_offset == at for request in leader.asked)
 
 
 def test_a_newer_snapshot_puts_an_end_to_it() -> None:

@@ -9,15 +9,15 @@ import itertools
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.quorum.controller.canon import Canon, translated
-from tests.quorum.controller.golden import Outcome, golden_exchange, outcome_of, scenarios, told
+from tests.quorum.controller.golden import Outcome, compared, golden_exchange, outcome_of, scenarios
 from tests.quorum.controller.live import Live
 from tests.quorum.server.served import Served
+from tests.recordings import Compared, show
 
 
 def run(name: str, folder: Path) -> Iterator[Outcome]:
@@ -83,20 +83,11 @@ def _perform(live: Live, row: dict[str, Any], request: Any) -> tuple[Any, list[d
 
 
 def main(argv: list[str]) -> int:
-    """Print how the rows of scenarios compare."""
-    total: Counter[str] = Counter()
-    for name in [word for word in argv if not word.startswith("-")] or scenarios():
-        began = time.monotonic()
-        counts: Counter[str] = Counter()
+    def play(name: str) -> Iterator[Compared]:
         with tempfile.TemporaryDirectory() as folder:
-            for outcome in run(name, Path(folder)):
-                counts[outcome.verdict] += 1
-                if "-v" in argv and outcome.verdict in ("different", "message"):
-                    print(f"  {name} row {outcome.n} {outcome.note}\n{told(outcome)}")
-        total += counts
-        print(f"{name}: {dict(counts)} {time.monotonic() - began:.1f} s", flush=True)
-    print(dict(total))
-    return 0
+            yield from compared(run(name, Path(folder)))
+
+    return show(argv, scenarios(), play)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 
 from metashell.codec import messages
 from metashell.codec.error_codes import INVALID_UPDATE_VERSION, NONE, NOT_CONTROLLER
+from metashell.common.errors import MetashellError
 from metashell.disk.directory import first_records_file
+from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.source import open_source
 from metashell.metadata.image import ReplayError, load_image
 from metashell.quorum.controller import QuorumController
@@ -123,6 +126,19 @@ async def test_a_sole_controller_that_is_elected_again_leads_again_and_one_that_
         assert active.registration._is_closed and active.failure.result() is None
         active.registration.look()
         assert active.registration._task is None
+
+
+async def test_a_start_that_fails_lets_the_directory_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = Controllers(tmp_path, 1)
+    closed: list[str] = []
+    close = MetadataLog.close
+    monkeypatch.setattr(MetadataLog, "close", lambda log: closed.append(log.directory) or close(log))  # type: ignore[func-returns-value]
+    with socket.create_server(("localhost", quorum.ports[1])), pytest.raises((OSError, MetashellError), match="use"):
+        await quorum.start(1)
+    assert len(closed) == 1 and not quorum.running
+    active = await quorum.start(1)
+    await eventually(lambda: active.is_active)
+    await quorum.kill(1)
 
 
 USER = ("-S", "SCRAM-SHA-256=[name=alice,password=secret]", "-r", "4.2", "-f", "group.version=0")

@@ -294,7 +294,9 @@ async def test_who_watches_a_driver_hears_of_each_step_and_of_its_end(tmp_path: 
         driver.step(driver.node.poll)
         assert heard == [False]
         error = OSError(5, "as the test wants it")
+        timers = [driver._timer, driver._tidying]
         driver.stop(error)
+        assert [timer is not None and timer.cancelled() for timer in timers] == [True, True]
         driver.stop(ValueError("a second reason"))
         driver.step(driver.node.poll)
         assert heard == [False, True] and driver.failure.result() is error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from metashell.codec import messages
-from metashell.metadata.image import BrokerRegistration
+from metashell.metadata.image import EMPTY_IMAGE, BrokerRegistration, MetadataDelta, MetadataImage
 from metashell.quorum.server.endpoint import ClusterEvents, EventLog, broker_changes
 from metashell.quorum.server.event_queue import ServerEvent
 from tests.coroutines import eventually
@@ -79,3 +80,49 @@ def test_a_new_life_of_a_broker_is_registered_before_it_is_unfenced() -> None:
     assert broker_changes(broker(old, fenced=False), broker(old, fenced=False, leaving=True)) == ["in controlled shutdown"]
     assert broker_changes(None, broker(old, fenced=True)) == ["registered"]
     assert broker_changes(broker(old, fenced=True), None) == ["unregistered"]
+
+
+def image_of(*records: Any, on: MetadataImage = EMPTY_IMAGE) -> MetadataImage:
+    delta = MetadataDelta(on)
+    for record in records:
+        delta.replay(record)
+    return delta.apply()
+
+
+def test_each_change_of_a_controller_and_of_a_feature_is_told_once() -> None:
+    level, controller = messages.FeatureLevelRecord, messages.RegisterControllerRecord
+    begun = image_of(
+        level(name="metadata.version", feature_level=30),
+        level(name="group.version", feature_level=1),
+        controller(controller_id=1, incarnation_id=b"a" * 16),
+    )
+    told: list[Any] = []
+    machine = SimpleNamespace(is_caught_up=False)
+    feed = SimpleNamespace(snapshots_made=0)
+    server: Any = SimpleNamespace(
+        image=begun, machine=machine, replica=SimpleNamespace(feed=feed), watch=lambda look: lambda: None, log=SimpleNamespace()
+    )
+    events = ClusterEvents(server, told.append)
+
+    def look(image: MetadataImage) -> list[str]:
+        server.image = image
+        told.clear()
+        events._look()
+        return [str(event) for event in told]
+
+    assert look(image_of()) == [], "the log was not read to its end"
+    machine.is_caught_up = True
+    assert look(begun) == look(begun) == [], "what it begins with is no change"
+    raised = image_of(level(name="metadata.version", feature_level=33), level(name="share.version", feature_level=1), on=begun)
+    assert look(raised) == ["metadata.version is at level 33", "share.version is at level 1"]
+    assert next(event.fields for event in told) == {"feature": "metadata.version", "level": 33}
+    again = image_of(
+        level(name="group.version", feature_level=0),
+        controller(controller_id=1, incarnation_id=b"b" * 16),
+        controller(controller_id=2, incarnation_id=b"c" * 16),
+        on=raised,
+    )
+    assert look(again) == ["controller 1 is registered", "controller 2 is registered", "group.version is at level 0"]
+    same = image_of(controller(controller_id=2, incarnation_id=b"c" * 16, zk_migration_ready=True), on=again)
+    assert look(same) == []
+    assert look(image_of(messages.UnregisterControllerRecord(controller_id=2), on=same)) == ["controller 2 is unregistered"]

@@ -140,6 +140,9 @@ def test_a_registration_is_due_where_the_cluster_takes_it_and_has_not_this_proce
 
 
 async def test_one_failure_is_usual_and_the_second_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Registering(monkeypatch, REFUSED, (NONE, None))
+    await one.until_it_is_over()
+    assert one.told == [] and one.made.failed == 1
     one = Registering(monkeypatch, REFUSED, REFUSED, REFUSED, (41, None), (41, "not me"), (NONE, None))
     await one.until_it_is_over()
     start = "controller 1 cannot register with the active controller at b:2: "

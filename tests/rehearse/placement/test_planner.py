@@ -116,6 +116,14 @@ def test_a_small_partition_moves_rather_than_a_large_one() -> None:
     assert set(planned(Cluster((Broker(1), Broker(2)), partitions))) == {("orders", 1), ("orders", 3)}
 
 
+def test_of_two_brokers_with_as_many_replicas_the_one_with_fewer_bytes_gets_the_next() -> None:
+    for sizes, target in (((900, 10), 3), ((10, 900), 2)):
+        partitions = [Partition("p", number, (1,), 20) for number in range(3)]
+        partitions += [Partition("q", 0, (2,), sizes[0]), Partition("q", 1, (3,), sizes[1])]
+        plan = planned(Cluster((Broker(1), Broker(2), Broker(3)), tuple(partitions)), Goals(topics=False))
+        assert list(plan.values()) == [(target,)]
+
+
 def test_a_broker_that_takes_nothing_keeps_what_it_has() -> None:
     brokers = (Broker(1), Broker(2, takes=False), Broker(3))
     cluster = Cluster(brokers, tuple(Partition("orders", p, (2, 1)) for p in range(4)))

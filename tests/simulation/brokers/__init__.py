@@ -8,24 +8,5 @@ and controllers, brokers and brokers, brokers and clients apart, also one way on
 `checks` has the rules. The heartbeat table is read a second time in `heartbeat_table`, and its rows are counted. With `lease_ms` brokers
 fence themselves, as KIP-343 wanted: `costs` measures what that buys and what it costs.
 
-`python -m tests.simulation SEED --brokers [--trace]` replays a seed, `python -m tests.simulation.brokers` prints the table of `costs`.
+`python -m tests.simulation.brokers` prints the table of `costs`.
 """
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-
-def runner() -> Callable[..., Any]:
-    """What runs a seed."""
-    from tests.simulation.brokers.run import run
-
-    return run
-
-
-def bugs() -> dict[str, Callable[[], list[Any]]]:
-    """The planted bugs."""
-    from tests.simulation.brokers.planted import BUGS
-
-    return {name: bug.make for name, bug in BUGS.items()}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.codec import messages
 from metashell.codec.error_codes import NONE, NOT_CONTROLLER
 from metashell.metadata.image import MetadataImage
-from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.simulation.brokers import leading
 from tests.simulation.brokers.quorum import CLUSTER_ID, HEARTBEAT, Controller
 from tests.simulation.brokers.replica import NOBODY, Fetched, Key, Replica, applied, kept_by_power_loss
 from tests.simulation.brokers.world import Call, Node
+from tests.simulation.controller.calls import register
 
 if TYPE_CHECKING:
     from tests.simulation.brokers.cluster import Cluster
@@ -182,25 +182,9 @@ class Broker(Node):
         self.is_beating = True
         self.is_due_now = False
         if self.epoch == NO_EPOCH:
-            self.ask(REGISTRATION, 4, self._registration(), self._registered)
+            self.ask(REGISTRATION, 4, register(self.id, CLUSTER_ID, self.incarnations[-1], self._previous_epoch), self._registered)
             return
         self.ask(HEARTBEAT, 2, self._heartbeat(), partial(self._beaten, self.world.now))
-
-    def _registration(self) -> messages.BrokerRegistrationRequest:
-        made = messages.BrokerRegistrationRequest
-        return made(
-            broker_id=self.id,
-            cluster_id=CLUSTER_ID,
-            incarnation_id=self.incarnations[-1],
-            listeners=(made.Listener(name="PLAINTEXT", host=f"b{self.id}", port=9092),),
-            features=tuple(
-                made.Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in SUPPORTED_FEATURES.items()
-            ),
-            rack=None,
-            log_dirs=(bytes([2, self.id]) * 8,),
-            previous_broker_epoch=self._previous_epoch,
-        )
 
     def _heartbeat(self) -> messages.BrokerHeartbeatRequest:
         quorum = self.cluster.quorum

@@ -3,7 +3,7 @@
 - H1: a heartbeat comes to what the table of controller.md 12 says. Its rows are counted.
 - R1: nobody registers with an id whose session lasts; epochs of brokers only grow.
 - F1: a fenced broker leads nothing and is in no ISR (without ELR the last member stays in one that nobody leads); nor does one that leaves.
-- F2: a silent broker is fenced soon after its session is over.
+- F2: a silent broker is fenced soon after its session is over, and not before that.
 - P1: no two brokers lead in one leader epoch, by the log of the controllers; P2: no two take records in one.
 - D1: what was acknowledged with acks=all is on every member of the ISR and the ELR that kept its disk, and so on who is elected from them.
 - D2: what consumers read at an offset never changes.
@@ -61,7 +61,7 @@ class Checks:
         self._heard_ms: dict[tuple[int, int], int] = {}
         self._claimed_ms = 0
         self._silenced: dict[int, None] = {}
-        self.is_black_box = False
+        self.is_black_box = cluster.options.is_black_box
 
     def history(self, key: Key) -> History:
         found = self.partitions.get(key)
@@ -118,6 +118,9 @@ class Checks:
         for record, _ in decision.records:
             if type(record).__name__ == "BrokerRegistrationChangeRecord":
                 self._silenced[record.broker_id] = None
+                heard = max(self._heard_ms.get((record.broker_id, record.broker_epoch), 0), self._claimed_ms)
+                if self.world.now <= heard + self.world.options.session_timeout_ms and not self.is_black_box:
+                    self.world.fail("F2 SilentIsFenced", f"broker {record.broker_id} is fenced and was heard of at {heard}")
 
     def look(self, controller: Controller) -> None:
         """After each decision of an active controller, also one that nobody follows any more."""

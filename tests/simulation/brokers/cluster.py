@@ -28,6 +28,7 @@ class Cluster:
     def __init__(self, options: Options, trace: Trace | None = None) -> None:
         self.options = options
         self.world = World(options, trace)
+        self.world.cluster = self
         self.topic_names = [f"t{number}" for number in range(options.topics)]
         self.keys: list[Key] = [(name, number) for name in self.topic_names for number in range(options.partitions)]
         self.brokers: dict[int, Broker] = {}

@@ -6,7 +6,7 @@ tests/interop/test_returning_replica.py shows the fault beside a real controller
 from __future__ import annotations
 
 from metashell.quorum.controller.partition_change import PartitionChange, without
-from tests.simulation.planted import Patch
+from tests.simulation.bugs import Patch
 
 
 def mends() -> list[Patch]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Final
+
+from tests.simulation.plan import Plan
 
 
 @dataclass(slots=True, kw_only=True)
-class Options:
+class Options(Plan):
     """The cluster, its clients, and how much goes wrong.
 
     Shape: the defaults are a cluster without faults. `..._every` is the mean time between two faults of a kind, 0 for none.
@@ -19,7 +20,6 @@ class Options:
     Units: milliseconds of the simulated clock.
     """
 
-    seed: int
     brokers: int = 4
     controllers: int = 3
     topics: int = 2
@@ -59,23 +59,16 @@ class Options:
     overload_part: float = 0.0
     operator_every: int = 0
     unregister_part: float = 0.0
-
-    def without(self, names: Iterable[str]) -> Options:
-        """The same with the plain value of some options."""
-        plain: dict[str, Any] = {field.name: field.default for field in fields(Options)}
-        return replace(self, **{name: plain[name] for name in names})
-
-    def differences(self) -> list[str]:
-        """The names of the options that do not have their plain value, but for the seed."""
-        return [field.name for field in fields(Options) if field.name != "seed" and getattr(self, field.name) != field.default]
+    is_black_box: bool = False
+    """Whether only what brokers and clients see is held against the rules, and nobody looks into the controllers."""
 
 
 RUN_MS: Final = 25_000
 """How long faults happen in a run."""
 
 
-def draw(seed: int) -> Options:
-    """The options of a seed: every kind of fault is in some seeds, and none in all."""
+def draw(seed: int, profile: str | None = None) -> Options:
+    """The options of a seed: every kind of fault is in some seeds, and none in all; there are no profiles."""
     chance = Random(seed)
 
     def often(low: int, high: int, part: float = 0.7) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from metashell.codec.error_codes import INELIGIBLE_REPLICA, INVALID_UPDATE_VERSION, NONE
 from metashell.metadata.image import topics
@@ -15,10 +15,11 @@ from metashell.quorum.controller.decision import FENCE, fencing_record
 from metashell.quorum.controller.elections import PartitionChanges
 from metashell.quorum.controller.leader_state import Heartbeats
 from metashell.quorum.controller.partition_change import PartitionChange
+from metashell.quorum.controller.state import State
 from tests.simulation.brokers import leading, mended
 from tests.simulation.brokers.broker import Broker
 from tests.simulation.brokers.replica import Replica
-from tests.simulation.planted import Patch
+from tests.simulation.bugs import OUTSIDE, Bug, Patch, table_of
 
 
 def a_fenced_broker_keeps_what_it_leads() -> list[Patch]:
@@ -117,6 +118,27 @@ def a_new_controller_expects_nobody() -> list[Patch]:
     return [(QuorumController, "claim_steps", claim)]
 
 
+def sessions_go_on_from_an_earlier_leadership() -> list[Patch]:
+    """Who leads a second time takes brokers for silent since it led last."""
+
+    def claim(controller: QuorumController, epoch: int, end: int, now_ms: int) -> Any:
+        before = controller.state.heartbeats
+        made = yield from original(controller, epoch, end, now_ms)
+        contacts = controller.state.heartbeats._contacts
+        for key in sorted(contacts, key=lambda key: before._contacts.get(key, now_ms)):
+            contacts[key] = before._contacts.get(key, now_ms)
+            contacts.move_to_end(key)
+        return made
+
+    def renounce(state: State) -> None:
+        kept = state.heartbeats
+        given_up(state)
+        state.heartbeats = kept
+
+    original, given_up = QuorumController.claim_steps, State.renounce
+    return [(QuorumController, "claim_steps", claim), (State, "renounce", renounce)]
+
+
 def nobody_looks_at_sessions() -> list[Patch]:
     """The sweep is no periodic task."""
 
@@ -163,36 +185,25 @@ def a_renewed_lease_renews_leaderships() -> list[Patch]:
     return [(Broker, "_renew", lambda broker: None)]
 
 
-class Planted(NamedTuple):
-    """A bug, the options that make it show, a seed that finds it, and whether what brokers and clients see is enough to find it."""
-
-    make: Callable[[], list[Patch]]
-    seed: int
-    special: Mapping[str, object] = {}
-    shows_outside: bool = False
-
-
-POWER = {"has_elr": True, "power_part": 0.8, "crash_every": 1_500, "flush_every": 2_000}
-LEASE = {"lease_ms": 1_200, "cut_every": 1_000, "cut_ms": 2_500}
-BUGS: dict[str, Planted] = {
-    bug.make.__name__.replace("_", "-"): bug
-    for bug in (
-        Planted(a_fenced_broker_keeps_what_it_leads, 0),
-        Planted(an_unclean_life_counts_as_clean, 0, POWER, shows_outside=True),
-        Planted(a_new_life_drives_the_old_one_out, 0),
-        Planted(a_broker_is_unfenced_before_it_has_caught_up, 0, {"hasty_part": 0.5}),
-        Planted(a_leaving_broker_waits_for_nobody, 0, {"leave_every": 1_000}),
-        Planted(an_old_isr_overwrites_a_newer_one, 73, shows_outside=True),
-        Planted(anybody_may_join_an_isr, 0),
-        Planted(whoever_is_not_in_sync_is_eligible, 0, {"has_elr": True}, shows_outside=True),
-        Planted(any_live_replica_is_elected, 0, shows_outside=True),
-        Planted(a_new_leader_keeps_the_leader_epoch, 0, shows_outside=True),
-        Planted(a_new_controller_expects_nobody, 20, {"failover_every": 2_000}),
-        Planted(nobody_looks_at_sessions, 1),
-        Planted(a_replica_that_comes_back_empty_is_eligible, 81, {"slow_part": 0.05}, shows_outside=True),
-        Planted(a_leader_forgets_what_it_asked_for, 70, {"slow_part": 0.05}, shows_outside=True),
-        Planted(a_leader_counts_only_whom_it_knows_in_sync, 1, shows_outside=True),
-        Planted(a_lease_begins_when_the_answer_comes, 0, LEASE, shows_outside=True),
-        Planted(a_renewed_lease_renews_leaderships, 3, LEASE, shows_outside=True),
-    )
-}
+SLOW = {**OUTSIDE, "slow_part": 0.05}
+LEASE = {**OUTSIDE, "lease_ms": 1_200, "cut_every": 1_000, "cut_ms": 2_500}
+BUGS = table_of(
+    a_fenced_broker_keeps_what_it_leads,
+    Bug(an_unclean_life_counts_as_clean, OUTSIDE),
+    a_new_life_drives_the_old_one_out,
+    a_broker_is_unfenced_before_it_has_caught_up,
+    a_leaving_broker_waits_for_nobody,
+    Bug(an_old_isr_overwrites_a_newer_one, OUTSIDE),
+    anybody_may_join_an_isr,
+    Bug(whoever_is_not_in_sync_is_eligible, OUTSIDE),
+    Bug(any_live_replica_is_elected, OUTSIDE),
+    Bug(a_new_leader_keeps_the_leader_epoch, OUTSIDE),
+    a_new_controller_expects_nobody,
+    sessions_go_on_from_an_earlier_leadership,
+    nobody_looks_at_sessions,
+    Bug(a_replica_that_comes_back_empty_is_eligible, SLOW),
+    Bug(a_leader_forgets_what_it_asked_for, SLOW),
+    Bug(a_leader_counts_only_whom_it_knows_in_sync, OUTSIDE),
+    Bug(a_lease_begins_when_the_answer_comes, OUTSIDE),
+    Bug(a_renewed_lease_renews_leaderships, LEASE),
+)

@@ -28,8 +28,6 @@ class Record(NamedTuple):
 class Follower:
     """What a leader knows of a follower."""
 
-    __slots__ = ("broker_epoch", "caught_up_ms", "end", "fetched_ms", "leader_end")
-
     def __init__(self, now_ms: int) -> None:
         self.end = -1
         self.broker_epoch = -1
@@ -64,21 +62,6 @@ class Waiting(NamedTuple):
 
 class Replica:
     """The log stays when the process ends; all else is of one life."""
-
-    __slots__ = (
-        "epoch",
-        "epoch_start",
-        "flushed",
-        "followers",
-        "high_watermark",
-        "is_leader",
-        "key",
-        "leader",
-        "log",
-        "partition",
-        "pending",
-        "waiting",
-    )
 
     def __init__(self, key: Key) -> None:
         self.key = key

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.simulation.brokers.options import Options
 from tests.simulation.trace import Trace
 from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.brokers.cluster import Cluster
 
 Link = tuple[str, str]
 """A direction between two nodes, by their names."""
@@ -59,6 +62,14 @@ class World:
         self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = 0
         self._cuts: Counter[Link] = Counter()
+        self.cluster: Cluster
+
+    def push(self, due: int, function: Callable[..., None], first: Any, second: Any) -> None:
+        """As in the worlds of quorums: at a time, with the world."""
+        self.at(due - self.now, function, self, first, second)
+
+    def close(self) -> None:
+        """There is nothing but memory."""
 
     def at(self, delay_ms: int, act: Callable[..., None], *args: Any) -> None:
         self._order += 1

@@ -94,7 +94,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
             host.unsupported = False
     elif state == "unattached" and role.endpoints:
         raise Violation("I6 ValidStates", f"{host.name} is unattached with endpoints")
-    if state not in OBSERVER_STATES and not is_voter(world, host) and not is_leaving(host):
+    if state not in OBSERVER_STATES and not host.is_among(host.log.tail.voters) and not is_leaving(host):
         raise Violation("I6 ValidStates", f"{host.name} is {state} and no voter")
     if state in ("leader", "resigned"):
         host.may_forget = True
@@ -109,7 +109,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         )
     # A snapshot that it adopts while it stands may end behind its removal, which is committed then.
     is_removed = not is_leaving(host) or host.log.tail.last_change.end <= host.replica.committed
-    is_out = state == "unattached" and not is_voter(world, host) and is_removed
+    is_out = state == "unattached" and not host.is_among(host.log.tail.voters) and is_removed
     if not (is_out and before is not None and before.name == "candidate"):
         # A candidate that learns that it is no voter any more asks nobody.
         check_transition(host, None if before is None else before.name, state, before is not None and before.epoch == epoch)
@@ -137,11 +137,6 @@ def check_transition(host: Host, before: str | None, state: str, same_epoch: boo
         allowed = state in ("unattached", "follower")
     if not allowed:
         raise Violation("I6 ValidStates", f"{host.name} goes from {before} to {state} in {'the same' if same_epoch else 'a later'} epoch")
-
-
-def is_voter(world: World, host: Host) -> bool:
-    voters = host.log.tail.voters
-    return host.key in voters or (host.id, ZERO_UUID) in voters
 
 
 def is_leaving(host: Host) -> bool:

@@ -64,7 +64,7 @@ def on_resigned(world: World, host: Host, before: Any) -> None:
     if is_silent:
         return
     committed = host.log.entry_ending_at(max(host.replica.committed, host.log.start_offset))
-    if committed is not None and not is_among(host, committed.voters) and not is_among(host, voters):
+    if committed is not None and not host.is_among(committed.voters) and not host.is_among(voters):
         return
     heard = {key[0]: now - at for key, at in sorted(host.heard.items())}
     raise Violation(
@@ -84,11 +84,7 @@ def on_polled(world: World, host: Host) -> None:
     since = now - 2 * window_ms(world)
     if max(host.led_since, host.voters_since) > since or count(host, host.contacts, since) > len(voters) // 2:
         return
-    if len(voters) == 1 and is_among(host, voters):
+    if len(voters) == 1 and host.is_among(voters):
         return
     heard = {key[0]: now - at for key, at in sorted(host.contacts.items())}
     raise Violation("V8", f"{host.name} leads on in epoch {host.role.epoch}, heard ms ago from {heard} of {sorted(id for id, _ in voters)}")
-
-
-def is_among(host: Host, voters: frozenset[tuple[int, bytes]]) -> bool:
-    return host.key in voters or (host.id, ZERO_UUID) in voters

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metashell.common.values import ZERO_UUID
 from tests.simulation.host import Host
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
-    from tests.simulation.history import Key
     from tests.simulation.world import World
 
 STEP_MS = 50
@@ -132,7 +130,7 @@ def check_healed_follower(world: World) -> None:
     epoch = leader.role.epoch
     voters = leader.log.tail.voters
     for host in running(world):
-        rest = sum(is_voter(other, voters) for other in running(world) if other is not host)
+        rest = sum(other.is_among(voters) for other in running(world) if other is not host)
         if host is leader or rest <= len(voters) // 2:
             continue
         pairs = [(host.index, other.index) for other in world.hosts] + [(other.index, host.index) for other in world.hosts]
@@ -167,8 +165,8 @@ def check_partial_cut(world: World, *, is_majority_left: bool) -> None:
     if leader is None or world.options.generations:
         return
     epoch, voters = leader.role.epoch, leader.log.tail.voters
-    others = [host for host in running(world) if host is not leader and is_voter(host, voters)]
-    own = is_voter(leader, voters)
+    others = [host for host in running(world) if host is not leader and host.is_among(voters)]
+    own = leader.is_among(voters)
     needed = len(voters) // 2 + 1 - own
     left = needed if is_majority_left else needed - 1
     if left < 0 or len(others) <= left or (not is_majority_left and not own):
@@ -196,7 +194,3 @@ def check_partial_cut(world: World, *, is_majority_left: bool) -> None:
     check_leader(world)
     if is_majority_left and (agreed_leader(world) is not leader or leader.role.epoch != epoch):
         raise Violation("V5 StableLeadership", f"epoch {epoch} ends although a majority never lost its leader: {states(world)}")
-
-
-def is_voter(host: Host, voters: frozenset[Key]) -> bool:
-    return host.key in voters or (host.id, ZERO_UUID) in voters

@@ -11,28 +11,7 @@ requests over the network: leaders die meanwhile, disks stall and networks are c
 - C1: a controller that has applied a later leader's batch is no longer active. S5: at equal offsets all have the same image, also in
   snapshots.
 - P1: no two leaders of a partition in one leader epoch. P2: partitions, registrations and transactions are sane record by record.
-- V10: once nothing fails any more, all brokers are unfenced, all controllers registered, and all partitions have leaders.
+- V10: once nothing fails any more, all brokers are unfenced and answered, all controllers registered, and all partitions have leaders.
 
 `python -m tests.simulation SEED --controller [--trace]` replays a seed.
 """
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-
-def runner(events: int = 0, profile: str | None = None) -> Callable[..., Any]:
-    """What runs a seed: `events` are the least that it has, the usual number for 0."""
-    from functools import partial
-
-    from tests.simulation.controller.run import EVENTS, run
-
-    return partial(run, events=events or EVENTS, profile=profile)
-
-
-def bugs() -> dict[str, Callable[[], list[Any]]]:
-    """The planted bugs."""
-    from tests.simulation.controller.planted import BUGS
-
-    return {name: bug.make for name, bug in BUGS.items()}

@@ -15,10 +15,9 @@ from metashell.codec.error_codes import (
     STALE_BROKER_EPOCH,
 )
 from metashell.metadata.image import PartitionRegistration
-from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.simulation.controller.callers import Caller, Unanswered
-from tests.simulation.controller.calls import Isr, alter_partition, producer_ids_call
-from tests.simulation.controller.partitions import Seen
+from tests.simulation.controller.calls import Isr, alter_partition, producer_ids_call, register
+from tests.simulation.controller.ledger import Seen
 from tests.simulation.violation import Violation
 from tests.simulation.world import CLUSTER_ID
 
@@ -40,6 +39,8 @@ class FakeBroker:
         self.is_fenced = True
         self.is_down = False
         self.is_leaving = False
+        self.answered_ms = 0
+        """When a heartbeat was answered last."""
         self._life = 0
         self._previous_epoch = NO_EPOCH
         self._caller = Caller(world, f"broker-{id}")
@@ -68,22 +69,8 @@ class FakeBroker:
 
     async def _register(self) -> None:
         self._life += 1
-        made = messages.BrokerRegistrationRequest
-        features = SUPPORTED_FEATURES.items()
-        life = self._life.to_bytes(6, "big")
-        body = made(
-            broker_id=self.id,
-            cluster_id=CLUSTER_ID,
-            incarnation_id=bytes([1, self.id, *life]) * 2,
-            listeners=(made.Listener(name="PLAINTEXT", host=f"b{self.id}", port=9092),),
-            features=tuple(
-                made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in features
-            ),
-            rack=None,
-            log_dirs=(bytes([2, self.id]) * 8,),
-            previous_broker_epoch=self._previous_epoch,
-        )
-        answer = await self._caller.call(body)
+        incarnation = bytes([1, self.id, *self._life.to_bytes(6, "big")]) * 2
+        answer = await self._caller.call(register(self.id, CLUSTER_ID, incarnation, self._previous_epoch))
         world = self.world
         if answer.error_code == NONE:
             world.checked(self._check_registration, answer.broker_epoch)
@@ -116,6 +103,7 @@ class FakeBroker:
         answer = await self._caller.call(body)
         if life != self._life:
             return
+        self.answered_ms = world.now
         if answer.error_code == NOT_CONTROLLER:
             self._caller.wrong()
         elif answer.error_code == NONE:

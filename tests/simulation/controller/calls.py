@@ -9,6 +9,7 @@ from metashell.codec import messages
 from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.error_codes import INVALID_PARTITIONS, NONE, RESOURCE_NOT_FOUND, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.codec.releases import KRAFT_VERSION
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 
 TIMEOUT_MS = 2_000
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -145,6 +146,24 @@ def upgrade_kraft_version() -> Any:
     asking = messages.UpdateFeaturesRequest
     return asking(
         timeout_ms=TIMEOUT_MS, feature_updates=(asking.FeatureUpdateKey(feature=KRAFT_VERSION, max_version_level=1, upgrade_type=1),)
+    )
+
+
+def register(broker_id: int, cluster_id: str, incarnation_id: bytes, previous_epoch: int) -> Any:
+    """A broker's registration with all that it can."""
+    made = messages.BrokerRegistrationRequest
+    return made(
+        broker_id=broker_id,
+        cluster_id=cluster_id,
+        incarnation_id=incarnation_id,
+        listeners=(made.Listener(name="PLAINTEXT", host=f"b{broker_id}", port=9092),),
+        features=tuple(
+            made.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+        ),
+        rack=None,
+        log_dirs=(bytes([2, broker_id]) * 8,),
+        previous_broker_epoch=previous_epoch,
     )
 
 

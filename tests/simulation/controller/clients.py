@@ -27,18 +27,14 @@ from tests.simulation.controller import calls
 from tests.simulation.controller.brokers import FIRST_ID, FakeBroker, isr_seen, trouble
 from tests.simulation.controller.callers import Caller, Told, Unanswered
 from tests.simulation.controller.calls import Call, Isr
-from tests.simulation.controller.ledger import Key
+from tests.simulation.controller.ledger import Key, Seen, misfit
 from tests.simulation.controller.linear import Operation, UndecidedError, is_linearizable
 from tests.simulation.controller.models import MODELS
-from tests.simulation.controller.partitions import Seen, misfit
 from tests.simulation.controller.replica import UNFORESEEN
-from tests.simulation.network import Flight
 from tests.simulation.production import operators
 from tests.simulation.violation import Violation
-from tests.simulation.work import Work
 
 if TYPE_CHECKING:
-    from metashell.quorum.raft.messages import Request
     from tests.simulation.controller.world import ControllerWorld
     from tests.simulation.production.world import ProductionHost
 
@@ -53,10 +49,12 @@ OPERATIONS_A_NAME = 24
 """After so many requests about one name, the next name takes its place: short histories are quick to check."""
 THROTTLED = "leader.replication.throttled.replicas"
 SETTINGS = ("log.retention.ms", "log.cleaner.threads")
+ANSWERED_WITHIN_MS = 2_000
+"""So long after an answer a broker that asks four times a second has the next one, where nothing fails."""
 USERS = ("alice", "bob", "carol")
 
 
-class Clients(Work):
+class Clients(operators.AskedWork):
     """All clients together; `operations` are what was asked and answered, by kind and name of the key."""
 
     world: ControllerWorld
@@ -81,9 +79,6 @@ class Clients(Work):
             self.world.push(self.world.now + mean, trouble, None, None)
         if self.world.options.kraft_upgrade_every:
             self.world.operator.start(self._upgrade(Caller(self.world, "upgrader")))
-
-    def lost(self, host: ProductionHost) -> None:  # type: ignore[override]
-        """Clients see their connections end by themselves."""
 
     # What they do
 
@@ -291,18 +286,10 @@ class Clients(Work):
                 break
         caller.close()
 
-    def ask(self, host: ProductionHost, request: Request) -> int:  # type: ignore[override]
-        """Let an operator ask for another voter, or one less."""
-        self.number += 1
-        self.asked[self.number] = Flight(None, 0, self.number, 0, request, host)
-        self.world.note(f"operator: asks {host.name} for {request}")
-        self.world.operator.start(operators.ask(self.world, self.number, host, request))
-        return self.number
-
     # What must hold at the end
 
     def check_alive(self) -> None:
-        """Every broker is unfenced, every controller is registered, and every partition has a leader (V10)."""
+        """Every broker is unfenced and answered, every controller is registered, and every partition has a leader (V10)."""
         world = self.world
         limit = liveness.bound_ms(world) + 3 * world.options.session_timeout_ms + 5_000
         try:
@@ -319,6 +306,8 @@ class Clients(Work):
             known = brokers.get(broker.id)
             if known is None or known.fenced or known.in_controlled_shutdown or known.epoch != broker.epoch:
                 found.append(f"broker {broker.id} of epoch {broker.epoch} is {known}")
+            elif self.world.now - broker.answered_ms > ANSWERED_WITHIN_MS:
+                found.append(f"broker {broker.id}, which had its last answer at {broker.answered_ms}")
         if (image.features.metadata_version or 0) >= REGISTER_CONTROLLER_LEVEL:
             found += [f"controller {host.id}" for host in self.world.hosts if host.up and host.id not in controllers]
         for topic in image.topics:

@@ -1,11 +1,17 @@
 """What the committed log says of partitions, registrations and producer ids, record by record, and what must never be in it.
 
+`misfit` says whether answers about one partition were right, with the log as the witness of the order in which its states followed each
+other. They count up by partition epoch, and everybody who changes one names the epoch that it changes: so each answer says at which states
+it was right, and the answers have an order if they can be laid on the states without going back in real time.
+
 A metadata transaction that is aborted leaves nothing: its records are held back until it ends.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metashell.codec.batches import RecordBatch, read_batch_header
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
 Key = tuple[bytes, int]
 """A partition by topic id and number."""
+Fits = Callable[[PartitionRegistration | None], bool]
 
 ONE_LEADER = "P1 OneLeaderAnEpoch"
 SANE = "P2 PartitionsAreSane"
@@ -48,13 +55,7 @@ class Ledger:
 
     def follow(self) -> None:
         """Take what was committed since. Errors: Violation for what must not be in a log."""
-        tip = self._history.tip
-        entries = []
-        while tip.end > self._end:
-            entries.append(tip)
-            assert tip.prev is not None
-            tip = tip.prev
-        for entry in reversed(entries):
+        for entry in self._history.since(self._end):
             if not entry.is_control:
                 batch = RecordBatch(read_batch_header(entry.data), 0, entry.data, "committed")
                 for record in batch.records():
@@ -134,3 +135,30 @@ class Ledger:
                 raise Violation(SANE, f"the leader is not in sync: {what}")
         if set(after.isr) & set(after.elr) or not set(after.isr) <= set(after.replicas):
             raise Violation(SANE, f"ISR, ELR and replicas do not fit: {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One answer: at which states it was right. Units: as `Operation`."""
+
+    what: str
+    called: int
+    returned: int
+    fits: Fits
+
+
+def misfit(answers: Sequence[Seen], states: Sequence[Place]) -> Seen | None:
+    """The first answer, by the time of its request, that fits no state that it may have seen; None where all have their place.
+
+    A partition's first state is none, before it is created. Each answer is laid on the earliest state that it can have: that leaves the
+    most to those that follow.
+    """
+    line: list[PartitionRegistration | None] = [None, *(place.partition for place in states)]
+    placed: list[tuple[int, int]] = []
+    for seen in sorted(answers, key=lambda seen: seen.called):
+        earliest = max((at for returned, at in placed if returned < seen.called), default=0)
+        at = next((at for at in range(earliest, len(line)) if seen.fits(line[at])), None)
+        if at is None:
+            return seen
+        placed.append((seen.returned, at))
+    return None

@@ -38,16 +38,6 @@ class ControllerOptions(ProductionOptions):
     is_black_box: bool = False
     """Whether only what clients were told is held against what they find, and nobody looks into the controllers."""
 
-    def without(self, names: object) -> ControllerOptions:
-        plain = ControllerOptions(self.seed)
-        for name in names:  # type: ignore[attr-defined]
-            setattr(self, name, getattr(plain, name))
-        return self
-
-    def differences(self) -> list[str]:
-        plain = ControllerOptions(self.seed)
-        return [name for name in self.__dataclass_fields__ if name != "seed" and getattr(self, name) != getattr(plain, name)]
-
 
 def draw(seed: int, profile: str | None = None) -> ControllerOptions:
     """The plan of a seed: the faults of the production worlds, on voters that stay the same."""

@@ -1,10 +1,10 @@
-"""Bugs of a controller that its worlds must find: each as a person might write it, with the options in which it shows."""
+"""Bugs of a controller that its worlds must find: each as a person might write it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from metashell.codec.batches import RecordBatch
 from metashell.quorum.controller import Decision, QuorumController
@@ -14,7 +14,7 @@ from metashell.quorum.raft import progress
 from metashell.quorum.raft.ready import LeaderChanged
 from metashell.quorum.raft.roles import Resigned
 from metashell.quorum.server.controller_machine import ControllerMachine, Waiter
-from tests.simulation.planted import Patch
+from tests.simulation.bugs import OUTSIDE, Bug, Patch, table_of
 
 
 def an_answer_leaves_before_the_commit() -> list[Patch]:
@@ -158,34 +158,21 @@ def a_snapshot_has_what_is_not_committed() -> list[Patch]:
     return [(State, "stable", property(lambda state: state.tip.image))]
 
 
-class Planted(NamedTuple):
-    """A bug and where it shows: the options that are set for it, and how many seeds from 0 on are tried at most.
-
-    Those that `shows_outside` are also found by what clients are told and find, with nobody looking into the controllers.
-    """
-
-    make: Callable[[], list[Patch]]
-    special: dict[str, object] = {}  # noqa: RUF012
-    shows_outside: bool = False
-    seeds: int = 12
-
-
 SOLE = {"voters": 1, "linger_ms": 300, "resign_every": 500, "append_every": 60, "crash_every": 0, "failing_disk_every": 0}
-THREE = {"voters": 3, "resign_every": 1_500, "cut_every": 1_500, "append_every": 60}
-MEMBERS = {"level": 1, "voters": 3, "observers": 1, "member_every": 700, "append_every": 60}
-BUGS: dict[str, Planted] = {
-    bug.make.__name__.replace("_", "-"): bug
-    for bug in (
-        Planted(an_answer_leaves_before_the_commit, shows_outside=True),
-        Planted(what_is_committed_is_taken_for_stable, {"transaction_every": 1_000}, shows_outside=True),
-        Planted(a_deposed_leader_stays_active, THREE),
-        Planted(a_claim_goes_on_in_the_next_epoch, SOLE),
-        Planted(own_batches_are_replayed_twice),
-        Planted(a_leader_claims_before_it_has_caught_up, THREE),
-        Planted(a_lost_leadership_answers_the_waiters, THREE, shows_outside=True),
-        Planted(a_lost_leadership_keeps_the_tip, THREE),
-        Planted(offsets_are_counted_here, MEMBERS),
-        Planted(a_decision_without_records_does_not_wait, shows_outside=True),
-        Planted(a_snapshot_has_what_is_not_committed, {"snapshot_after_size": 1_000}),
-    )
-}
+BUGS = table_of(
+    an_answer_leaves_before_the_commit,
+    Bug(an_answer_leaves_before_the_commit, OUTSIDE),
+    what_is_committed_is_taken_for_stable,
+    Bug(what_is_committed_is_taken_for_stable, OUTSIDE),
+    a_deposed_leader_stays_active,
+    Bug(a_claim_goes_on_in_the_next_epoch, SOLE),
+    own_batches_are_replayed_twice,
+    a_leader_claims_before_it_has_caught_up,
+    a_lost_leadership_answers_the_waiters,
+    Bug(a_lost_leadership_answers_the_waiters, OUTSIDE),
+    a_lost_leadership_keeps_the_tip,
+    offsets_are_counted_here,
+    a_decision_without_records_does_not_wait,
+    Bug(a_decision_without_records_does_not_wait, OUTSIDE),
+    a_snapshot_has_what_is_not_committed,
+)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metashell.net.accepted_connection import ServerRequest
 from metashell.quorum.controller import Decision, QuorumController, Request
 from metashell.quorum.controller.controller import ROUTES
+from tests.simulation.bugs import Patch
 from tests.simulation.controller.callers import Told
 from tests.simulation.controller.ledger import Ledger
 from tests.simulation.controller.options import ControllerOptions
 from tests.simulation.controller.replica import ControllerProcess
-from tests.simulation.planted import Patch
 from tests.simulation.production.replica import Process
 from tests.simulation.production.world import ProductionHost, ProductionWorld
 from tests.simulation.violation import Violation

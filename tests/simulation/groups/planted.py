@@ -16,7 +16,7 @@ from metashell.groups.members.strategy import CooperativeStickyStrategy, RangeSt
 from metashell.groups.simulation import STRATEGIES, Plan, node
 from metashell.groups.simulation.scenarios import SCENARIOS
 from metashell.groups.simulation.world import Steps, World
-from tests.simulation.planted import Patch
+from tests.simulation.bugs import Patch
 
 
 def partitions_go_to_their_new_owner_at_once() -> list[Patch]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from metashell.groups.simulation import RULES
+from tests.simulation.bugs import patched
 from tests.simulation.groups.planted import BUGS, Bug, rules_broken
-from tests.simulation.planted import patched
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.rule}: {bug.plant.__name__}, {bug.strategy}, {bug.scenario}")

@@ -12,24 +12,3 @@ Nothing of `metashell.quorum.server` and `metashell.net` is replaced: a `Replica
 `replica` puts a server into a process and has the core simulation's checkers look at each step, `images` compares what the machines have,
 `clients` remembers what was acknowledged. `python -m tests.simulation SEED --production [--trace]` replays a seed.
 """
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-
-def runner(events: int = 0, profile: str | None = None) -> Callable[..., Any]:
-    """What runs a seed: `events` are the least that it has, the usual number for 0."""
-    from functools import partial
-
-    from tests.simulation.production.run import EVENTS, run
-
-    return partial(run, events=events or EVENTS, profile=profile)
-
-
-def bugs() -> dict[str, Callable[[], list[Any]]]:
-    """The planted bugs."""
-    from tests.simulation.production.planted import BUGS
-
-    return {name: bug.make for name, bug in BUGS.items()}

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.quorum.raft.messages import RaftError
-from tests.simulation.network import Flight
 from tests.simulation.production import operators
 from tests.simulation.production.workers import Killed
 from tests.simulation.violation import Violation
-from tests.simulation.work import Work
 
 if TYPE_CHECKING:
     from metashell.metadata.image import MetadataImage
-    from metashell.quorum.raft.messages import Request
     from tests.simulation.history import Entry
     from tests.simulation.production.world import ProductionHost, ProductionWorld
 
@@ -73,7 +70,7 @@ class Acknowledged:
     values: tuple[bytes, ...]
 
 
-class Clients(Work):
+class Clients(operators.AskedWork):
     """All clients together. `acknowledged` is everything that they were told is committed."""
 
     world: ProductionWorld
@@ -90,9 +87,6 @@ class Clients(Work):
         world.push(world.now + options.append_every, append_some, None, None)
         if options.undecodable_every:
             world.push(world.now + int(world.random.expovariate(1 / options.undecodable_every)), append_undecodable, None, None)
-
-    def lost(self, host: ProductionHost) -> None:
-        """Clients of a process that is no more hear nothing."""
 
     def append(self, host: ProductionHost, count: int) -> int:
         """Ask a leader to append something, and give the last offset, -1 where it refused at once or cannot be asked."""
@@ -140,14 +134,6 @@ class Clients(Work):
                 topic.exists = change.exists
             if change.config is not None:
                 topic.configs[change.config[0]] = change.config[1]
-
-    def ask(self, host: ProductionHost, request: Request) -> int:
-        """Let an operator ask for something."""
-        self.number += 1
-        self.asked[self.number] = Flight(None, 0, self.number, 0, request, host)
-        self.world.note(f"operator: asks {host.name} for {request}")
-        self.world.operator.start(operators.ask(self.world, self.number, host, request))
-        return self.number
 
     def next_change(self) -> Change:
         """Something that a controller would write now. Topics whose state is not known are left alone."""

@@ -7,21 +7,12 @@ from errno import EIO, ENOSPC
 from typing import TYPE_CHECKING
 
 from tests.simulation import faults
-from tests.simulation.faults import strike
 
 if TYPE_CHECKING:
     from tests.simulation.production.world import ProductionHost, ProductionWorld
 
 FUSE_MAX = 60
 """A crash in the midst of something comes after at most so many steps on the disk and writes to sockets."""
-
-
-def begin(world: ProductionWorld) -> None:
-    """Let every kind come that the options ask for."""
-    for name, act in KINDS.items():
-        mean = getattr(world.options, name)
-        if mean:
-            world.push(world.now + int(world.random.expovariate(1 / mean)), strike, act, mean)
 
 
 def ms(world: ProductionWorld, mean: int) -> int:

@@ -28,13 +28,7 @@ class Images:
 
     def at(self, offset: int) -> MetadataImage | None:
         """The image of all that is committed before an offset, None where no committed batch ends there."""
-        tip = self._history.tip
-        entries = []
-        while tip.end > self._end:
-            entries.append(tip)
-            assert tip.prev is not None
-            tip = tip.prev
-        for entry in reversed(entries):
+        for entry in self._history.since(self._end):
             self._loader.load_batch(RecordBatch(read_batch_header(entry.data), 0, entry.data, "committed"))
             self._images[entry.end] = self._loader.image()
             self._end = entry.end

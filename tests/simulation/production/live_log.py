@@ -55,8 +55,6 @@ class LiveWork:
 class LiveLog(DiskLog):
     """Both logs as one. `on_snapshot` hears of each snapshot that is complete."""
 
-    __slots__ = ("is_deferred", "is_rotten", "is_waiting", "on_snapshot", "platters")
-
     def __init__(self, history: History, platters: Platters, segment_size: int) -> None:
         SimLog.__init__(self, history)
         self.platters = platters

@@ -10,12 +10,15 @@ from metashell.net.client_connection import ClientConnection
 from metashell.net.transport import ConnectionFailedError, connect
 from metashell.quorum.raft.messages import AddRaftVoterRequest, RemoveRaftVoterRequest, Request
 from metashell.quorum.raft.wire import OURS, api_key_of, decode_response, encode_request
+from tests.simulation.network import Flight
 from tests.simulation.production.sasl import sasl_client
 from tests.simulation.violation import Violation
+from tests.simulation.work import Work
 
 if TYPE_CHECKING:
     from tests.simulation.history import Entry, Key
-    from tests.simulation.production.world import ProductionHost, ProductionWorld
+    from tests.simulation.host import Host
+    from tests.simulation.production.world import ProductionWorld
 
 OPERATOR = -1
 """The index of the operators' machine, which is none of the hosts."""
@@ -23,7 +26,24 @@ NAME = "operator"
 PATIENCE_S = 3.0
 
 
-async def ask(world: ProductionWorld, number: int, host: ProductionHost, request: Request) -> None:
+class AskedWork(Work):
+    """The clients of a world whose operators ask over the network."""
+
+    world: ProductionWorld
+
+    def lost(self, host: Host) -> None:
+        """Clients of a process that is no more hear nothing."""
+
+    def ask(self, host: Host, request: Request) -> int:
+        """Let an operator ask for something."""
+        self.number += 1
+        self.asked[self.number] = Flight(None, 0, self.number, 0, request, host)
+        self.world.note(f"operator: asks {host.name} for {request}")
+        self.world.operator.start(ask(self.world, self.number, host, request))
+        return self.number
+
+
+async def ask(world: ProductionWorld, number: int, host: Host, request: Request) -> None:
     """Ask a replica for something and note what it says, if it does."""
     connection = None
     try:
@@ -46,7 +66,7 @@ async def ask(world: ProductionWorld, number: int, host: ProductionHost, request
         del world.work.asked[number]
 
 
-def check_done(world: ProductionWorld, host: ProductionHost, request: Request) -> None:
+def check_done(world: ProductionWorld, host: Host, request: Request) -> None:
     """What an operator was told is done is committed."""
     entry: Entry | None = world.history.tip
     if isinstance(request, AddRaftVoterRequest) and request.ack_when_committed:

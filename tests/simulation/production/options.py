@@ -6,8 +6,10 @@ Units: as in `tests.simulation.options`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
+from tests.simulation import plan
 from tests.simulation.options import Options
 
 
@@ -40,33 +42,16 @@ class ProductionOptions(Options):
     undecodable_every: int = 0
     """How often a client appends a record that nobody can decode."""
 
-    def without(self, names: object) -> ProductionOptions:
-        plain = ProductionOptions(self.seed)
-        for name in names:  # type: ignore[attr-defined]
-            setattr(self, name, getattr(plain, name))
-        return self
 
-    def differences(self) -> list[str]:
-        plain = ProductionOptions(self.seed)
-        return [name for name in names_of(plain) if name != "seed" and getattr(self, name) != getattr(plain, name)]
-
-
-def names_of(options: Options) -> list[str]:
-    return list(options.__dataclass_fields__)
-
-
-PROFILES = ("", "", "slow disk, election, power loss", "crash while writing quorum-state", "failing disks", "flapping network")
+SLOW_DISK = "slow disk, election, power loss"
+PROFILES = ("", "", SLOW_DISK, "crash while writing quorum-state", "failing disks", "flapping network")
 
 
 def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     """The plan of a seed; with `profile` of that one."""
     random = Random(seed * 2 + 7_000_003)
-    chance, pick = random.random, random.choice
+    chance, pick, sometimes = random.random, random.choice, partial(plan.sometimes, random)
     options = ProductionOptions(seed)
-
-    def sometimes(share: float, low: float, high: float) -> float:
-        return low * (high / low) ** chance() if chance() < share else 0
-
     drawn = pick(PROFILES)
     options.profile = drawn if profile is None else profile
     options.level = pick((0, 1, 1))
@@ -119,6 +104,8 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
         options.member_every = int(sometimes(1.0, 800, 5_000))
     options.skew_percent = pick((0, 0, 3, 10))
     options.wall_step_every = int(sometimes(0.2, 1_000, 8_000))
+    if chance() < 0.05:
+        options.undecodable_every = 3_000
     apply_profile(options)
     return options
 

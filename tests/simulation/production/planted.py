@@ -1,28 +1,29 @@
-"""Bugs of the production path that its worlds must find: each as a person might write it, with the seed and profile in which it shows."""
+"""Bugs of the production path that its worlds must find: each as a person might write it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from metashell.codec.batches import RecordBatch
+from metashell.codec.metadata_records import write_metadata_record
 from metashell.common.values import ReplicaKey
 from metashell.disk import opening, state_files
 from metashell.disk.file_system import FlushToken
 from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.opening import Opening
 from metashell.disk.snapshot_files import SnapshotPart
+from metashell.metadata.image.writer import write_image
 from metashell.quorum.raft import elections, polling
 from metashell.quorum.raft.ready import Durable, DurableEnd, ElectionState
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Candidate, Prospective, Role, Tally, Unattached
-from metashell.quorum.server import feed
-from metashell.quorum.server import feed as image_machine
 from metashell.quorum.server.config import ElectionStore
+from metashell.quorum.server.event_queue import CommitWaits
 from metashell.quorum.server.feed import Feed, ImageMachine
-from metashell.quorum.server.records import SnapshotToMake
-from tests.simulation.planted import Patch
+from metashell.quorum.server.records import SnapshotToMake, batches_in
+from tests.simulation.bugs import Bug, Patch, table_of
 
 
 def a_candidacy_outlives_the_power() -> list[Patch]:
@@ -61,7 +62,7 @@ def an_image_lacks_what_was_not_understood() -> list[Patch]:
             machine._size += len(batch.data)
         return None if machine._size < machine._snapshot_after_size else machine._snapshot(batches[-1])
 
-    return [(image_machine.ImageMachine, "handle_commit", handle_commit)]
+    return [(ImageMachine, "handle_commit", handle_commit)]
 
 
 def only_votes_are_written() -> list[Patch]:
@@ -119,7 +120,7 @@ def a_piece_is_skipped() -> list[Patch]:
     async def commit(feeding: Feed, base_offset: int, end_offset: int) -> None:
         data = feeding._log.read(base_offset, end_offset, 1)
         if data and base_offset >= feeding._log.start_offset:
-            await feeding.machine.handle_commit(feed.batches_in(data, "metadata log"))
+            await feeding.machine.handle_commit(batches_in(data, "metadata log"))
         await asyncio.sleep(0)
         feeding._consumed(end_offset)
 
@@ -136,32 +137,47 @@ def who_lost_something_votes() -> list[Patch]:
     return [(polling, "is_recovery_over", lambda node: node.recovering is not None)]
 
 
-class Planted(NamedTuple):
-    """A bug and where it shows: a profile, the options that are set for it, and how many seeds from 0 on are tried at most."""
-
-    make: Callable[[], list[Patch]]
-    profile: str | None = None
-    special: dict[str, object] = {}  # noqa: RUF012
-    seeds: int = 30
+def who_waits_is_told_before_the_commit() -> list[Patch]:
+    """An append is acknowledged with the next step of the core."""
+    original = CommitWaits.settle
+    return [(CommitWaits, "settle", lambda waits, led_epoch, high_watermark: original(waits, led_epoch, 1 << 62))]
 
 
-SLOW_DISK = "slow disk, election, power loss"
-BUSY = {"power_share": 0.5, "crash_every": 250, "down_ms": 50, "fsync_ms": 10, "append_every": 40, "slow_disk_every": 1_000}
-POWER = {"power_share": 1.0, "crash_every": 1_000}
-ROT = {"rot_every": 700, "voters": 3, "observers": 0, "member_every": 0, "fsync_ms": 0}
-BUGS: dict[str, Planted] = {
-    bug.make.__name__.replace("_", "-"): bug
-    for bug in (
-        Planted(a_candidacy_outlives_the_power, SLOW_DISK),
-        Planted(an_image_lacks_what_was_not_understood, "", {"undecodable_every": 1_000}),
-        Planted(only_votes_are_written),
-        Planted(a_sync_is_taken_for_done, "", POWER),
-        Planted(names_of_segments_are_not_synced, "", POWER | {"segment_size": 700}),
-        Planted(quorum_state_is_not_synced, "", POWER),
-        Planted(snapshots_are_not_synced, "", POWER | {"snapshot_after_size": 1_000}),
-        Planted(what_is_found_is_believed, "", BUSY),
-        Planted(a_piece_is_skipped),
-        Planted(damage_is_taken_for_a_torn_tail, "", ROT),
-        Planted(who_lost_something_votes, "", ROT | {"cut_every": 800, "cut_ms": 2_000}, 60),
-    )
-}
+def who_waited_in_an_earlier_epoch_is_told_of_a_later_commit() -> list[Patch]:
+    """A wait outlives the leadership: whatever is committed at its offset is taken for what it waited for."""
+    original = CommitWaits.settle
+    return [(CommitWaits, "settle", lambda waits, led_epoch, high_watermark: original(waits, waits._epoch, high_watermark))]
+
+
+def a_snapshot_takes_the_image_of_when_it_is_written() -> list[Patch]:
+    """What is applied between the wish for a snapshot and its first slice is in it, too."""
+
+    def snapshot(machine: ImageMachine, last: RecordBatch) -> SnapshotToMake | None:
+        def values() -> Iterator[bytes]:
+            for body, version in write_image(machine._loader.image()):
+                yield write_metadata_record(body, version)
+
+        wanted = original(machine, last)
+        return None if wanted is None else wanted._replace(values=values())
+
+    original = ImageMachine._snapshot
+    return [(ImageMachine, "_snapshot", snapshot)]
+
+
+ROT = {"profile": "", "rot_every": 700, "voters": 3, "observers": 0, "member_every": 0, "fsync_ms": 0, "cut_every": 800, "cut_ms": 2_000}
+BUGS = table_of(
+    a_candidacy_outlives_the_power,
+    an_image_lacks_what_was_not_understood,
+    only_votes_are_written,
+    a_sync_is_taken_for_done,
+    names_of_segments_are_not_synced,
+    quorum_state_is_not_synced,
+    snapshots_are_not_synced,
+    what_is_found_is_believed,
+    a_piece_is_skipped,
+    damage_is_taken_for_a_torn_tail,
+    Bug(who_lost_something_votes, ROT),
+    who_waits_is_told_before_the_commit,
+    who_waited_in_an_earlier_epoch_is_told_of_a_later_commit,
+    a_snapshot_takes_the_image_of_when_it_is_written,
+)

@@ -27,11 +27,11 @@ from metashell.quorum.server.feed import ImageMachine
 from metashell.quorum.server.links import Token
 from metashell.quorum.server.records import SnapshotToMake
 from metashell.quorum.server.replica_server import Parts, ReplicaServer
+from tests.simulation.bugs import patched
 from tests.simulation.checkers.delivery import on_committed, on_leader_changed
 from tests.simulation.checkers.election import on_written
 from tests.simulation.checkers.protocol import check_delivery, check_request, check_response
 from tests.simulation.network import Flight
-from tests.simulation.planted import patched
 from tests.simulation.production.disk import SimDisk
 from tests.simulation.production.loop import ProcessLoop
 from tests.simulation.production.sasl import mechanisms, sasl_client

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from random import Random
 from typing import TYPE_CHECKING
 
-from metashell.common.values import ZERO_UUID, OffsetAndEpoch
 from tests.simulation.checkers import liveness
-from tests.simulation.history import History, Key
-from tests.simulation.production import faults
+from tests.simulation.faults import begin
+from tests.simulation.harness import Simulation
 from tests.simulation.production.clients import Clients
+from tests.simulation.production.faults import KINDS
 from tests.simulation.production.options import ProductionOptions, draw
-from tests.simulation.production.world import ProductionHost, ProductionWorld, place
-from tests.simulation.quorum import bootstrap_snapshot, directory_id, endpoint_of
-from tests.simulation.run import FAULTY_PART, PHASE_MS, Result, settle_down, stop_faults
+from tests.simulation.production.planted import BUGS
+from tests.simulation.production.world import ProductionHost, ProductionWorld
+from tests.simulation.quorum import fill, first_history
+from tests.simulation.run import FAULTY_PART, PHASE_MS, settle_down, stop_faults
 from tests.simulation.violation import Violation
 from tests.simulation.world import restart
 
@@ -34,87 +33,12 @@ def build(options: ProductionOptions, trace: Trace | None = None) -> ProductionW
     return world
 
 
-def first_history(options: ProductionOptions) -> History:
-    """What formatting made of the log."""
-    voters = range(1, options.voters + 1)
-    keys: frozenset[Key] = frozenset((id, directory_id(id, 1) if options.level else ZERO_UUID) for id in voters)
-    return History(keys, options.level)
-
-
-def fill(world: ProductionWorld) -> None:
-    """Add all replicas, with formatted disks."""
-    options = world.options
-    voters = list(range(1, options.voters + 1))
-    ids = [*voters, *range(options.voters + 1, options.voters + 1 + options.observers)]
-    if options.level == 0:
-        world.static_voters = {id: endpoint_of(id) for id in voters}
-    else:
-        world.bootstrap_servers = tuple(endpoint_of(id) for id in ids)
-    for id in ids:
-        host = add_host(world, id)
-        if options.level == 1 and id <= options.voters:
-            format_disk(host, bootstrap_snapshot(voters))
-
-
-def add_host(world: ProductionWorld, id: int) -> ProductionHost:
-    """One more replica, with an empty disk."""
-    log = world.new_log()
-    host = ProductionHost(len(world.hosts), id, endpoint_of(id), log, world)
-    host.random = Random(world.options.seed * 1_000 + id)
-    if world.options.skew_percent:
-        host.rate = 1_000 + int((world.chance() * 2 - 1) * world.options.skew_percent * 10)
-    world.hosts.append(host)
-    world.by_id[id] = world.by_name[host.endpoint[0]] = host
-    world.by_endpoint[host.endpoint] = host
-    world.disks[host.key] = log
-    return host
-
-
-def format_disk(host: ProductionHost, bootstrap: bytes) -> None:
-    """As a storage tool does it: the directory of the log with its first snapshot."""
-    directory = "__cluster_metadata-0"
-    host.platters.take({directory: None, f"{directory}/{0:020d}-{0:010d}.checkpoint": bootstrap})
-    host.log.snapshot_ids = [OffsetAndEpoch(0, 0)]
-
-
-def run(
-    seed: int,
-    *,
-    without: Iterable[str] = (),
-    events: int = EVENTS,
-    trace: Trace | None = None,
-    options: ProductionOptions | None = None,
-    profile: str | None = None,
-) -> Result:
-    """Run a seed. `without` names options that are to have their plain value; what a rule finds ends the run."""
-    options = (options or draw(seed, profile)).without(without)
-    return run_world(build(options, trace), events)
-
-
-def run_world(world: ProductionWorld, events: int) -> Result:
-    """Run a world to its end."""
-    trace, violation = world.trace, None
-    try:
-        play(world, events)
-    except Violation as found:
-        violation = found
-    except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        if trace is not None and trace.is_verbose:
-            raise
-        violation = Violation("an exception left the server", f"{error.__class__.__name__}: {error}{place(error)}")
-    finally:
-        world.close()
-    if trace is not None:
-        trace.end(world, violation)
-    return Result(world.options.seed, world.events, world.now, world.counts, violation, world.options)
-
-
 def play(world: ProductionWorld, events: int) -> None:
     """All phases."""
     for host in world.hosts:
         world.push(int(world.chance() * 300), restart, host, host.life)
     world.work.begin()
-    faults.begin(world)
+    begin(world, KINDS)
     world.run(PHASE_MS, int(events * FAULTY_PART))
     if world.is_undecodable:
         check_all_stopped(world)
@@ -188,3 +112,7 @@ def check_all_stopped(world: ProductionWorld) -> None:
     """Nobody goes on behind a committed record that cannot be decoded."""
     world.set_faults(False)
     world.run(world.now + liveness.bound_ms(world), 1 << 60)
+
+
+PRODUCTION = Simulation("production", draw, build, play, EVENTS, BUGS)
+run = PRODUCTION.run

@@ -24,8 +24,6 @@ class Killed(BaseException):
 class Call:
     """One call for an executor: what is called, and who waits for it."""
 
-    __slots__ = ("done", "error", "executor", "function", "is_over", "loop", "result", "waiter", "worker")
-
     def __init__(self, loop: ProcessLoop, executor: Any, function: Callable[[], Any]) -> None:
         self.loop = loop
         self.executor = executor

@@ -19,6 +19,7 @@ from metashell.quorum.raft.messages import Endpoint
 from metashell.quorum.raft.ready import Durable, ElectionState, Ready
 from tests.simulation.checkers.logs import on_truncate
 from tests.simulation.disk_log import scratch_folder
+from tests.simulation.harness import place
 from tests.simulation.history import History
 from tests.simulation.host import Host
 from tests.simulation.network import Flight
@@ -31,6 +32,7 @@ from tests.simulation.production.operators import NAME, OPERATOR
 from tests.simulation.production.options import ProductionOptions
 from tests.simulation.production.replica import Process, WatchedNode
 from tests.simulation.production.workers import Call, Crew, Killed
+from tests.simulation.sim_log import SimLog
 from tests.simulation.violation import Violation
 from tests.simulation.world import ENTERED, World, restart
 
@@ -64,7 +66,7 @@ class ProductionHost(Host):
         self.hangs_log_only = False
         self.fails_from_us = self.fails_until_us = 0
         self.fails_with = EIO
-        super().__init__(index, id, 1, endpoint, log, Random(0))
+        super().__init__(index, id, 1, endpoint, log, Random(world.options.seed * 1_000 + id))
 
     def forget(self) -> None:
         super().forget()
@@ -213,6 +215,18 @@ class ProductionWorld(World):
         if host.slow_until > self.now:
             delay_ms += self.options.slow_disk_ms
         return 100 + int(self.chance() * delay_ms * 1_000)
+
+    def new_host(self, id: int, endpoint: Endpoint, log: SimLog) -> ProductionHost:
+        assert isinstance(log, LiveLog)
+        host = self.by_name[endpoint[0]] = ProductionHost(len(self.hosts), id, endpoint, log, self)
+        return host
+
+    def format(self, host: Host, bootstrap: bytes) -> None:
+        """As a storage tool does it: the directory of the log with its first snapshot."""
+        assert isinstance(host, ProductionHost)
+        directory = "__cluster_metadata-0"
+        host.platters.take({directory: None, f"{directory}/{0:020d}-{0:010d}.checkpoint": bootstrap})
+        host.log.snapshot_ids = [OffsetAndEpoch(0, 0)]
 
     def new_log(self) -> LiveLog:
         if self.folder is None:
@@ -368,14 +382,3 @@ def kill_later(world: ProductionWorld, host: ProductionHost, life: int) -> None:
     """A process that came to its own end."""
     if host.life == life:
         world.kill(host, False)
-
-
-def place(error: BaseException | None) -> str:
-    """Where an error was raised."""
-    step = None if error is None else error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    return "" if step is None else f" ({step.tb_frame.f_code.co_filename.rpartition('/')[2]}:{step.tb_lineno})"
-
-
-__all__ = ["OffsetAndEpoch", "ProductionHost", "ProductionWorld"]

@@ -178,3 +178,17 @@ def test_the_common_records_need_no_objects(tmp_path: Path) -> None:
         message = message_type("metadata", name)
         assert all(ColumnReader(message, version).is_possible for version in range(message.versions[0], message.versions[1] + 1)), name
     assert ColumnReader(message_type("offsets", "OffsetCommitValue"), 4).is_possible
+
+
+def test_a_coordinators_record_that_is_too_short_is_one_fault_and_no_row(tmp_path: Path, rows_min: int) -> None:
+    """What follows a short key looks like the rest of its type: a length of 1 as 2, no value as 1."""
+    path = tmp_path / "00000000000000000000.log"
+    odd = [(b"", None), (b"\0", None), (b"\0", b"x"), (b"\0\1", b"\0"), (None, b"\0\3"), (b"\0", b"\0\3")]
+    records = [Record(offset, 5, key, value) for offset, (key, value) in enumerate(odd * 5)]
+    path.write_bytes(write_batch(0, records, leader_epoch=1))
+    found = rows_by_columns(path, "offsets")
+    assert {name: len(rows) for name, rows in found.items() if rows} == {"records": 30, "faults": 30, "batches": 1}
+    told = {row["offset"]: row["reason"] for row in found["faults"]}
+    assert len(told) == 30
+    for offset, (key, _) in enumerate(odd * 5):
+        assert ("the record has no key" if key is None else "key or value are too short") in told[offset]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +60,23 @@ def node(folder: Path, node_id: int = 1, cluster: str = CLUSTER, directory: str 
     text = f"version=1\ncluster.id={cluster}\nnode.id={node_id}\n" + (f"directory.id={directory}\n" if directory else "")
     (folder / "meta.properties").write_text(text, "utf-8")
     return log
+
+
+SOAKS = bool(os.environ.get("METASHELL_SOAK"))
+"""Then every step is tried, and seeds are new ones."""
+
+
+def some_of(count: int, every: int) -> list[int]:
+    """The first and the last of some steps, and each `every`-th between them; all of them in a soak run."""
+    return sorted({*range(0, count, 1 if SOAKS else every), count - 1})
+
+
+def some_seeds(count: int) -> list[int]:
+    """The seeds of a property; new ones in a soak run, ten times as many."""
+    if not SOAKS:
+        return list(range(count))
+    begin = int(os.environ.get("METASHELL_SEED") or time_ns() // 1_000_000)
+    return list(range(begin, begin + 10 * count))
 
 
 TOPIC = {"tables": ("topic",), "target_size": 1 << 20}

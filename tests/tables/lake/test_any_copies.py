@@ -14,7 +14,7 @@ from metashell.tables.lake.append import AppendOptions, plan_only
 from metashell.tables.lake.layout import read_state
 from metashell.tables.stores import open_store
 from tests.quick import quick
-from tests.tables.lake.lakes import DAY, START, commits, left_over, node, rows, run, segment, topics
+from tests.tables.lake.lakes import DAY, START, commits, left_over, node, rows, run, segment, some_seeds, topics
 
 Key = tuple[str, int, str]
 METADATA, OFFSETS = "__cluster_metadata-0", "__consumer_offsets-3"
@@ -109,7 +109,7 @@ def found_in(out: Path) -> Counter[tuple[str, str, int]]:
     return Counter((log, row["cluster_id"], row["offset"]) for log, table in tables.items() for row in rows(out, table))
 
 
-@pytest.mark.parametrize("seed", quick(range(12), 3))
+@pytest.mark.parametrize("seed", quick(some_seeds(6), 3))
 def test_a_lake_has_each_record_that_came_once(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     world, out = World(tmp_path, rng), tmp_path / "lake"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metashell.common.errors import UsageError
-from tests.tables.lake.lakes import node, rows, run, segment, topics
+from tests.tables.lake.lakes import node, rows, run, segment, some_seeds, topics
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ class History:
 
 
 @pytest.mark.parametrize("far", [False, True], ids=["here", "in-a-store"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_seeds(6))
 def test_a_lake_has_what_the_log_has(tmp_path: Path, seed: int, far: bool) -> None:
     rng = random.Random(2 * seed + far)
     history, out = History(tmp_path / "node", rng), tmp_path / "lake"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.tables.lake.dying import Died, Life, living, steps_of
-from tests.tables.lake.lakes import DAY, SEGMENT, copied, left_over, node, rows, run, topics
+from tests.tables.lake.lakes import DAY, SEGMENT, copied, left_over, node, rows, run, some_of, topics
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def dies_everywhere(tmp_path: Path, first: Do, second: Do) -> None:
     steps = steps_of(lambda: second(whole))
     assert len(steps) > 5
     wanted = everything(whole)
-    for last in range(len(steps)):
+    for last in some_of(len(steps), 2):
         out = copied(base, tmp_path / f"died-{last}")
         with living(Life(last)), pytest.raises(Died):
             second(out)
@@ -74,8 +74,8 @@ def test_a_recovery_that_dies_too(tmp_path: Path) -> None:
     (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 6))
     steps = steps_of(lambda: run(tmp_path / "whole", tmp_path / "node"))
     wanted = everything(tmp_path / "whole")
-    for last in range(len(steps)):
-        for again in range(0, 9, 2):
+    for last in some_of(len(steps), 2):
+        for again in some_of(9, 4):
             out = tmp_path / f"{last}-{again}"
             for died in (last, again):
                 with living(Life(died)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -13,13 +12,10 @@ import pytest
 from metashell.tables.lake.layout import read_format, read_state
 from metashell.tables.stores import open_store
 from tests.tables.lake.dying import Died, Life
-from tests.tables.lake.lakes import TOPIC, copied, expected, grown, left_over, names, run
+from tests.tables.lake.lakes import SOAKS, TOPIC, copied, expected, grown, left_over, names, run
 from tests.tables.lake.sleeping import Sleeper, Two, Waker
 
 pytestmark = pytest.mark.slow
-
-SOAKS = bool(os.environ.get("METASHELL_SOAK"))
-"""Then each step of one writer is tried with each of the other."""
 
 
 class Story:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,13 +14,11 @@ from metashell.common.errors import MetashellError, PathError
 from metashell.tables.lake.layout import OWN, read_state
 from metashell.tables.stores import locks, open_store
 from tests.s3_faults import DROP, HOLD, LOSE, Fault, FaultyS3, Request
-from tests.tables.lake.lakes import TOPIC, expected, grown, run
+from tests.tables.lake.lakes import TOPIC, expected, grown, run, some_of
 from tests.tables.lake.test_kill import store_names
 
 pytestmark = pytest.mark.slow
 
-SOAKS = bool(os.environ.get("METASHELL_SOAK"))
-"""Then keys expire at each request."""
 Through = Callable[..., "Iterator[FaultyS3]"]
 
 
@@ -67,7 +64,7 @@ def test_keys_that_expire_at_any_request(s3: str, tmp_path: Path, through: Throu
     count = len(faulty.seen)
     assert count > 40
     said = set()
-    for last in range(0, count, 1 if SOAKS else 19):
+    for last in some_of(count, 19):
         has += 2
         with through(lambda request, last=last: 403 if request.number >= last else None):
             try:

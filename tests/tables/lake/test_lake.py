@@ -18,7 +18,7 @@ from metashell.tables.export.job import export
 from metashell.tables.export.plan import ExportOptions
 from metashell.tables.lake import commit, write_tasks
 from metashell.tables.lake.append import AppendOptions, plan_only
-from metashell.tables.lake.layout import CHECKPOINT_EVERY, WORK, folder_of, put_pending, quoted, read_state
+from metashell.tables.lake.layout import CHECKPOINT_EVERY, WORK, folder_of, partition_of, put_pending, quoted, read_state
 from metashell.tables.lake.ledger import Commit, LakeState
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import LocalStore
@@ -67,6 +67,7 @@ def test_a_hostile_cluster_id_stays_in_its_folder_and_comes_back(tmp_path: Path,
     folder = folder_of("topic", cluster, "2026-11-20")
     assert folder.count("/") == 2 and "\n" not in folder
     written = "\\xe9" if cluster == "\udce9" else cluster
+    assert partition_of(f"{folder}/part.parquet") == (written, "2026-11-20")
     path = tmp_path / folder
     path.mkdir(parents=True)
     pq.write_table(pa.table({"file": ["f"], "offset": [1]}), path / "part.parquet")
@@ -95,6 +96,8 @@ def test_a_log_directory_with_a_hostile_name_has_its_rows_below_the_lake(tmp_pat
 
 def test_an_empty_value_is_none(tmp_path: Path) -> None:
     assert quoted("") == "__HIVE_DEFAULT_PARTITION__"
+    assert partition_of(f"{folder_of('topic', '', '')}/part.parquet") == ("", "")
+    assert quoted("é" * 100) == "é" * 100
     with pytest.raises(UsageError, match="too long"):
         quoted("é" * 101)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.tables.lake.ledger import Coverage
+from metashell.tables.lake.ledger import Anchor, Coverage, Epochs, FileMark, LogState, checkpoint_end
 
 OFFSETS = st.integers(0, 40)
 INTERVALS = st.lists(st.tuples(OFFSETS, OFFSETS), max_size=12)
@@ -42,3 +42,28 @@ def test_what_is_removed_from_an_offset_on_is_gone(intervals: list[tuple[int, in
     found = Coverage(intervals)
     found.remove_from(start)
     assert offsets(found) == {offset for offset in offsets(intervals) if offset < start}
+
+
+def test_what_is_known_of_a_log_from_an_offset_on_is_forgotten_and_nothing_else() -> None:
+    def known() -> LogState:
+        anchors = {last: Anchor(last - 1, last, 1, last) for last in (4, 9, 14)}
+        return LogState(
+            offsets=Coverage([(0, 15)]),
+            stood_for=Coverage([(0, 3)]),
+            checkpoints=[f"{end:020d}-0000000001.checkpoint" for end in (0, 5, 10)],
+            files={f"{last}.log": FileMark(1, 0, 1, anchors[4], anchor) for last, anchor in anchors.items()},
+            anchors=anchors,
+            epochs=Epochs([(0, 10, 1), (10, 15, 2)]),
+            directory="d",
+            passed_over=["f"],
+        )
+
+    for offset, ends, lasts in ((0, [], []), (1, [0], []), (4, [0], []), (5, [0, 5], [4]), (9, [0, 5], [4]), (10, [0, 5, 10], [4, 9])):
+        found = known()
+        found.remove_from(offset)
+        assert found.offsets == Coverage([(0, offset)]) and found.stood_for == Coverage([(0, min(offset, 3))])
+        assert [checkpoint_end(name) for name in found.checkpoints] == ends, offset
+        assert [*found.anchors] == lasts == [mark.last.last for mark in found.files.values()]
+        assert list(found.epochs) == ([(0, offset, 1)] if offset else [])
+        assert (found.directory, found.passed_over) == ("d" if offset else "", ["f"])
+        assert LogState.of_json(found.to_json()) == found == found.copy()

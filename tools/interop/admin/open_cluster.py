@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from tools.interop.admin.logins import PLAIN, SCRAM, USERS, plain_jaas, sasl_settings
-from tools.interop.admin.place import AdminPlace, Layout, format_node
-from tools.interop.nodes import controller_settings, write_config
+from tools.interop.admin.place import AdminPlace, Layout
+from tools.interop.nodes import controller_settings, format_directories, write_config
 
 RELEASE: Final = "4.1-IV0"
 """The metadata.version to begin with, so that there is one to upgrade to."""
@@ -31,10 +31,10 @@ def configure(made: AdminPlace) -> None:
     for id, name in CONTROLLERS.items():
         settings = controller_settings(id, ports[name], folder / f"d{id}", {**quorum, **_SHARED, "broker.session.timeout.ms": 8_000})
         config = write_config(folder / f"node-{id}.properties", settings)
-        format_node(config, "-r", RELEASE, "--standalone" if id == 1 else "--no-initial-controllers")
+        format_directories(config, "-r", RELEASE, "--standalone" if id == 1 else "--no-initial-controllers")
     for id, (plain, secure) in BROKERS.items():
         settings = broker_settings(id, ports[plain], ports[secure], f"{folder}/d{id},{folder}/e{id}", quorum)
-        format_node(write_config(folder / f"node-{id}.properties", settings), "-r", RELEASE)
+        format_directories(write_config(folder / f"node-{id}.properties", settings), "-r", RELEASE)
     made.names.add(f"{made.address('broker')},{made.address('other')}", "brokers")
     for user, password in USERS.items():
         write_config(folder / f"{user}.properties", sasl_settings("PLAIN", plain_jaas(user, password)))

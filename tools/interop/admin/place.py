@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from metashell.cli.controllers.storage import main as storage
 from metashell.codec.codes import DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterRequest
 from metashell.common.values import uuid_text
@@ -20,14 +19,12 @@ from metashell.net.addresses import Address, ConnectError
 from metashell.net.client import Client
 from metashell.quorum.raft import messages as flat
 from metashell.quorum.raft.wire import decode_response, encode_request
-from tests.running import run_main
 from tools.interop.admin.clients import CALLS
 from tools.interop.admin.names import Names
 from tools.interop.admin.transcript import Step, marked
 from tools.interop.host import CLASSES, Host
-from tools.interop.nodes import Cluster, Node, free_ports
+from tools.interop.nodes import CLUSTER_ID, Cluster, Node, free_ports
 
-CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
 _ACTIONS: Final = ("start", "stop", "moved", "joined", "observes", "registered")
 
 StartController = Callable[[Path], Node]
@@ -184,9 +181,3 @@ def name_texts(made: AdminPlace) -> None:
         assert directory_id is not None, "formatted"
         kind, id = path.parent.name[0], path.parent.name[1:]
         made.names.add(uuid_text(directory_id), f"dir-{id}" if kind == "d" else f"dir-{id}-second")
-
-
-def format_node(config: Path, *words: str) -> None:
-    """Format a node's directories."""
-    outcome = run_main(storage, ["format", "-t", CLUSTER_ID, "-c", str(config), *words], cwd=config.parent)
-    assert outcome.status == 0, outcome

@@ -12,8 +12,8 @@ from typing import Final
 
 from tests.net.certificates import PASSWORD, Authority
 from tools.interop.admin.logins import SCRAM, USERS, plain_jaas, sasl_settings, scram_jaas
-from tools.interop.admin.place import AdminPlace, Layout, format_node
-from tools.interop.nodes import controller_settings, write_config
+from tools.interop.admin.place import AdminPlace, Layout
+from tools.interop.nodes import controller_settings, format_directories, write_config
 
 LOGINS: Final = {"controller": "controller-secret", "broker-plain": "plain-secret", **USERS}
 SCRAM_LOGIN: Final = ("broker-scram", "scram-secret")
@@ -54,7 +54,7 @@ def configure(made: AdminPlace) -> None:
     }
     scram = "SCRAM-SHA-512=[name={},password={}]".format(*SCRAM_LOGIN)
     config = write_config(folder / "node-1.properties", settings)
-    format_node(config, "--standalone", "--add-scram", scram)
+    format_directories(config, "--standalone", "--add-scram", scram)
     logins: Mapping[int, Mapping[str, object]] = {
         21: {"listener.name.login.plain.sasl.jaas.config": plain_jaas("broker-plain", LOGINS["broker-plain"])},
         22: {
@@ -65,7 +65,7 @@ def configure(made: AdminPlace) -> None:
     }
     for id, (name, where) in BROKERS.items():
         broker = broker_settings(id, ports[name], folder / f"d{id}", where.upper(), made.address(where))
-        format_node(write_config(folder / f"node-{id}.properties", broker, stores, logins[id]))
+        format_directories(write_config(folder / f"node-{id}.properties", broker, stores, logins[id]))
     write_clients(folder, stores)
 
 

@@ -15,8 +15,6 @@ import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.Permission;
-import java.security.Policy;
-import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -30,14 +28,14 @@ import java.util.concurrent.ConcurrentHashMap;
  *   {"do": "run", "class": C, "classes": FOLDER or "", "args": [..], "stdin": BYTES}
  *       run C.main, of the class path or of a folder: {"status": N, "stdout": BYTES, "stderr": BYTES}; N is null where it does not end
  *   {"do": "exit"}     end in order, for who keeps what was loaded
- * A request that fails is answered {"error": TEXT}.
+ * A request that fails is answered {"error": TEXT}. With the word `tools` on its command line it also takes System.exit for the end of a
+ * tool; servers would be slower with that.
  */
 public class Host {
     static final ObjectMapper JSON = new ObjectMapper();
-    static final long LIMIT_MS = 110_000;
+    static final long LIMIT_MS = 240_000;
     static final PrintStream LOG = System.err;
     static final Map<ThreadGroup, Run> RUNS = new ConcurrentHashMap<>();
-    static boolean catchesExit;
 
     /** What an exit throws, where a tool's process would end. */
     static class Ended extends SecurityException {
@@ -123,12 +121,12 @@ public class Host {
         System.setErr(new PrintStream(new Routed(true), true));
         System.setIn(new RoutedInput());
         takeExits();
+        if (args.length > 0) catchExit();
         String line;
         while ((line = requests.readLine()) != null) {
             ObjectNode answer = JSON.createObjectNode();
             JsonNode request = JSON.readTree(line);
             if (request.get("do").asText().equals("exit")) {
-                System.setSecurityManager(null);
                 System.exit(0);
             }
             try {
@@ -164,15 +162,6 @@ public class Host {
 
     @SuppressWarnings("removal")
     static void catchExit() {
-        if (catchesExit) return;
-        catchesExit = true;
-        // Else JMX would refuse the beans of servers.
-        Policy.setPolicy(new Policy() {
-            @Override
-            public boolean implies(ProtectionDomain domain, Permission permission) {
-                return true;
-            }
-        });
         System.setSecurityManager(new SecurityManager() {
             @Override
             public void checkExit(int status) {
@@ -192,7 +181,6 @@ public class Host {
     }
 
     static void run(JsonNode request, ObjectNode answer) throws Exception {
-        catchExit();
         ThreadGroup group = new ThreadGroup("run");
         Run run = new Run();
         run.in = new ByteArrayInputStream(request.path("stdin").asText("").getBytes(StandardCharsets.ISO_8859_1));

@@ -46,7 +46,7 @@ import scala.Option;
  * One that asks to exit loses its listener, so that its clients see the end.
  */
 public class Servers {
-    private static final long LIMIT_MS = 60_000;
+    private static final long LIMIT_MS = 180_000;
     private static final long SAMPLE_NS = 50_000_000;
     private static final int SAMPLES = 8;
     private static final Map<Integer, KafkaRaftServer> NODES = new TreeMap<>();

@@ -146,6 +146,12 @@ def test_without_a_leader_each_answer_is_told() -> None:
     )
 
 
+def test_where_voters_are_known_an_address_is_that_of_the_voter_set() -> None:
+    for source in ("registered", "voters"):
+        told = found(replace(SOUND, probes=(answer(1), answer(2), missing(3, source=source))))
+        assert told["unreachable_voter"][0][1].startswith("host3:9093: Connection refused")
+
+
 def test_addresses_that_are_no_controllers_are_told_with_what_to_do() -> None:
     for outcome, word in (("broker", "-b"), ("tls", "security.protocol=SSL"), ("plain", "PLAINTEXT"), ("refused", "runs")):
         nobody = QuorumAnswers(probes=(Probe("host:1", outcome, "words", source="typed"),))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from metashell.codec.registry import message_type
+from metashell.common.values import UNASSIGNED_DIRECTORY
 from metashell.metadata.checks.facts import BrokerAnswers, BrokerDirectory, Facts, Probe
 from metashell.metadata.checks.nodes import address_flaw, is_explained, is_loopback
 from metashell.metadata.checks.rules.brokers import Registration, series_of
@@ -279,3 +280,23 @@ def test_who_could_lead_is_named(fields: dict[str, Any], cause: str, step: str) 
 def test_racks_that_a_partition_is_not_on_are_named(racks: str, replicas: tuple[int, ...], cause: str) -> None:
     brokers = [broker(id, rack=rack) for id, rack in enumerate(racks + "a", 1)]
     assert [one.cause for one in found(facts_of(*brokers, topic("t"), partition(0, replicas)), "racks")] == [cause]
+
+
+ASSIGNED, UNASSIGNED, LOST = bytes([4] * 16), UNASSIGNED_DIRECTORY, bytes([9] * 16)
+WAITS = [
+    (None, ASSIGNED, "waits for broker 4, which is not registered"),
+    ({"fenced": True}, ASSIGNED, "waits for broker 4, which is fenced"),
+    ({}, LOST, "waits for broker 4, whose directory failed"),
+    ({"cordoned_log_dirs": (ASSIGNED,)}, UNASSIGNED, "waits for broker 4, whose directories are all cordoned"),
+    ({"cordoned_log_dirs": (ASSIGNED,)}, ASSIGNED, ""),
+    ({"cordoned_log_dirs": ()}, UNASSIGNED, ""),
+    ({}, UNASSIGNED, ""),
+    ({}, ASSIGNED, ""),
+]
+
+
+@pytest.mark.parametrize(("fields", "directory", "cause"), WAITS)
+def test_a_reassignment_waits_for_a_broker_that_cannot_take_it(fields: dict[str, Any] | None, directory: bytes, cause: str) -> None:
+    brokers = (broker(1), *([] if fields is None else [broker(4, **fields)]))
+    moving = partition(0, (1, 4), isr=(1,), adding_replicas=(4,), directories=(bytes([1] * 16), directory))
+    assert [one.cause for one in found(facts_of(*brokers, topic("t"), moving), "stuck_reassignment")] == [cause][: bool(cause)]
