@@ -1,7 +1,8 @@
 """Real Kafka tools and small Java programs for tests; where Java or the jars are missing, a test skips and says why.
 
 Jars come from Maven on first use and are kept in $KAFKA_JARS, by default ~/.cache/kafka-jars. Beside them lie our programs as they were
-compiled, and an archive of the classes that servers and tools load (class data sharing), which halves what a start of Java costs.
+compiled, and an archive of the classes that servers and tools load (class data sharing), which halves the cost of a start of Java. Where
+that folder may not be written, each process of the suite makes its own.
 
 Tools and programs run in one process for each release, which stays as long as the session (tools/interop/java/Host.java).
 """
@@ -199,7 +200,7 @@ def compiled(version: str, *sources: Path) -> Path:
     """A jar with the classes of Java programs, which are compiled against a release once."""
     texts = b"".join(source.read_bytes() for source in sources)
     name = f"{sources[0].stem}-{hashlib.sha256(texts).hexdigest()[:16]}-{java_version()}.jar"
-    made = jars(version).parent / name
+    made = _kept(version) / name
     with _Locked(made):
         if not made.exists():
             _compile(version, sources, made)
@@ -218,6 +219,13 @@ def _compile(version: str, sources: Sequence[Path], made: Path) -> None:
             for file in sorted(Path(folder).rglob("*.class")):
                 archive.write(file, file.relative_to(folder))
         part.rename(made)
+
+
+@functools.cache
+def _kept(version: str) -> Path:
+    """Where to keep what is made of a release: beside its jars, or in a folder of the session where these are only to be read."""
+    beside = jars(version).parent
+    return beside if os.access(beside, os.W_OK) else Path(tempfile.mkdtemp(prefix="metashell-java-"))
 
 
 class _Locked:
@@ -239,7 +247,7 @@ def _archive(version: str) -> Path | None:
     if _number(version) < _number(_OLDEST_SERVERS):
         return None
     facts = [(jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in map(Path, _class_path(version).split(":"))]
-    made = jars(version).parent / f"classes-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}-{java_version()}.jsa"
+    made = _kept(version) / f"classes-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}-{java_version()}.jsa"
     with _Locked(made):
         if not made.exists():
             _make_archive(version, made)
