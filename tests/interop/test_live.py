@@ -172,11 +172,9 @@ def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> Meta
     ends_at = time.monotonic() + LIMIT_S
     while not holds(image):
         step = steps.next(ends_at - time.monotonic())
-        assert step is not None, f"it does not hold after {LIMIT_S} s: {source.view().details}, {source._session._driver.failure_text()}"
+        assert step is not None, f"it does not hold after {LIMIT_S} s: {source.view().details}"
         image = step.after
-        assert time.monotonic() < ends_at, (
-            f"it does not hold after {LIMIT_S} s: {source.view().details}, {source._session._driver.failure_text()}"
-        )
+        assert time.monotonic() < ends_at, f"it does not hold after {LIMIT_S} s: {source.view().details}"
     steps.close()
     return image
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from metashell.cli.kafka.file_tools import storage_main
+from metashell.cli.controllers.storage import main as storage
 from tests.running import run_main
 
 CommandOf = Callable[..., list[str]]
@@ -157,8 +157,11 @@ def write_config(path: Path, settings: Mapping[str, object], *more: Mapping[str,
 
 
 def format_directories(config: Path, *words: str, cluster_id: str = CLUSTER_ID) -> None:
-    """Format the directories that a properties file names, as kafka-storage does."""
-    outcome = run_main(storage_main, ["format", "-t", cluster_id, "-c", str(config), *words], cwd=config.parent)
+    """Format the directories that a properties file names, in the layout of the release that the words ask for.
+
+    In the layout of 4.4 a node of 3.9 leaves the level out of its log, and no node since 4.0 can lead that.
+    """
+    outcome = run_main(storage, ["format", "-t", cluster_id, "-c", str(config), *words], cwd=config.parent)
     assert outcome.status == 0, outcome
 
 

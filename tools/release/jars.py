@@ -120,7 +120,7 @@ def _add_settings(facts: Facts, version: str) -> None:
     facts.settings |= settings_of("server", gen_config_keys.keys(version))
     for kind in gen_config_definitions.KINDS:
         try:
-            facts.settings |= settings_of(kind, gen_config_definitions.definitions(kind, version))
+            facts.settings |= settings_of(kind, gen_config_definitions.definitions(version, [kind])[kind])
         except AssertionError as error:
             # Java says first which options it takes from the environment.
             lines = [line for line in str(error).strip().splitlines() if not line.startswith(("NOTE: Picked up", "Picked up"))]

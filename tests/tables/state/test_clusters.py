@@ -14,7 +14,7 @@ from tests.golden_cases import SUBSET_ROOT
 from tests.tables.lake.lakes import SEGMENT, node, topics
 from tests.tables.test_remote_s3 import upload
 
-OTHER = SUBSET_ROOT / "3.9.2/main/data/stopped"
+OTHER = SUBSET_ROOT / "3.9.2/main/data/stopped/node-1"
 
 
 def test_copies_in_a_store_are_put_together_by_cluster_and_each_can_be_read_by_itself(s3: str, tmp_path: Path) -> None:
