@@ -49,6 +49,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 DESCRIPTORS = Path("/proc/self/fd")
 DESCRIPTORS_MAX = 800
+ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = re.compile(r" at 0x[0-9a-f]{6}")
 
 # What `make check` runs, as the Makefile has it, and the line of a module of which that runs nothing.
@@ -104,6 +105,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if ADDRESS.search(item.nodeid):
             raise pytest.UsageError(f"{item.nodeid}: its name holds an address, which is another one in each process")
+        if str(ROOT) in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid}: its name holds the path of this checkout, which is another one elsewhere")
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
 

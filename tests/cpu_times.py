@@ -1,6 +1,6 @@
 """The CPU seconds that each part of the suite takes, printed at its end beside what it may take.
 
-A test's time is that of its process and of the children that ended during it. A server that a session keeps is counted to the test after
+A test's time is that of its process and of the children that ended during it. A server that all tests share is counted to the test after
 which it ended.
 """
 

@@ -4,7 +4,7 @@ Jars come from Maven on first use and are kept in $KAFKA_JARS, by default ~/.cac
 compiled, and an archive of the classes that servers and tools load (class data sharing), which halves the cost of a start of Java. Where
 that folder may not be written, each process of the suite makes its own.
 
-Tools and programs run in one process for each release, which stays as long as the session (tools/interop/java/Host.java).
+Tools and programs run in one process for each release, which stays until the tests end (tools/interop/java/Host.java).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def tool_host(version: str, folder: Path) -> Host:
 
 
 def lone_controllers(version: str = KAFKA) -> LoneControllers:
-    """The process of this session for controllers of a release that are alone. Skips the test without Java or jars."""
+    """The process that runs lone controllers of a release until the tests end. Skips the test without Java or jars."""
     found = _CONTROLLERS.get(version)
     if found is None:
         command = host_command(version, "-Dlog4j2.level=ERROR")
@@ -122,7 +122,7 @@ def lone_controllers(version: str = KAFKA) -> LoneControllers:
 
 
 def end_residents() -> None:
-    """End the processes of this session."""
+    """End the processes that tools and lone controllers run in."""
     for host in _RESIDENTS.values():
         host.node.kill()
     for controllers in _CONTROLLERS.values():
@@ -223,7 +223,7 @@ def _compile(version: str, sources: Sequence[Path], made: Path) -> None:
 
 @functools.cache
 def _kept(version: str) -> Path:
-    """Where to keep what is made of a release: beside its jars, or in a folder of the session where these are only to be read."""
+    """Where to keep what is made of a release: beside its jars, or in a folder of this process where these are only to be read."""
     beside = jars(version).parent
     return beside if os.access(beside, os.W_OK) else Path(tempfile.mkdtemp(prefix="metashell-java-"))
 

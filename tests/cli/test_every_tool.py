@@ -143,7 +143,11 @@ MISSING = {
 
 def cases(lines: dict[str, list[list[str]]]) -> list[object]:
     assert list(lines) == list(TOOLS)
-    return [pytest.param(name, words, id=f"{name} {' '.join(words[:2])}") for name, found in lines.items() for words in found]
+    return [
+        pytest.param(name, words, id=f"{name} {' '.join(words[:2])}".replace(DEMO, "{demo}"))
+        for name, found in lines.items()
+        for words in found
+    ]
 
 
 def tool_place(name: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What several modules share: a real node of Kafka is started once for the session."""
+"""What several modules share: a real node of Kafka is started once for all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lone real controllers of Kafka, each fresh, in the Java process of the session."""
+"""Lone real controllers of Kafka, each fresh, in the Java process that stays until the tests end."""
 
 from __future__ import annotations
 

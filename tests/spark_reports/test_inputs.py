@@ -29,7 +29,11 @@ def test_a_stream_waits_for_what_may_come_and_not_for_what_cannot(tmp_path: Path
             stream(path=path, table="batches").latestOffset()
 
 
-@pytest.mark.parametrize(("table", "path"), [("topic", GROUPS), ("offset_commit", METADATA), ("group_members", METADATA)])
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [("topic", GROUPS), ("offset_commit", METADATA), ("group_members", METADATA)],
+    ids=["topic", "offset_commit", "group_members"],
+)
 def test_a_table_of_a_log_that_is_not_there_is_an_error(table: str, path: str) -> None:
     with pytest.raises(UsageError, match=r"here, which the table .* is made from"):
         reader(path=path, table=table).partitions()

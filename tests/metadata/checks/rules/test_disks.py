@@ -87,7 +87,10 @@ def value(directory: Path, key: str) -> str:
 # ---- identity
 
 
-@pytest.mark.parametrize("node", sorted({path.parent.parent for path in GOLDEN.glob("*/main/data/*/node-*/*/meta.properties")}), ids=str)
+NODES = sorted({path.parent.parent for path in GOLDEN.glob("*/main/data/*/node-*/*/meta.properties")})
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: str(node.relative_to(GOLDEN)))
 def test_a_sound_node_is_not_reported(node: Path):
     assert not bad(gather_facts([str(node)]))
 
