@@ -10,6 +10,7 @@ import compileall
 import inspect
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -50,7 +51,10 @@ def main(words: list[str]) -> int:
     if words[:1] == ["--here"]:
         return run_here(words[1], words[2:])
     if {"--list", "--help", "-h"} & {*words[:1]}:
-        print(__doc__, *(f"  {name:<17}{line}" for name, (_, line) in known.items()), sep="\n")
+        # A reader that has seen enough closes its end.
+        with suppress(BrokenPipeError):
+            for line in (__doc__, *(f"  {name:<17}{text}" for name, (_, text) in known.items())):
+                print(line, flush=True)
         return 0
     names = words[: next((at for at, word in enumerate(words) if word not in known), len(words))]
     if words and not names:

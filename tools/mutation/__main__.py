@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from metashell.common.errors import UsageError
 from tools.mutation import listed, running
@@ -93,8 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         chosen = choose(arguments, rooms, mutations, everything, reasons)
     if arguments.list:
-        for mutation in chosen:
-            print(f"{mutation.id}  {place(mutation)}  {mutation.key.change}")
+        # A reader that has seen enough closes its end.
+        with suppress(BrokenPipeError):
+            for mutation in chosen:
+                print(f"{mutation.id}  {place(mutation)}  {mutation.key.change}", flush=True)
         return 0
     progress = Progress(len(chosen), reasons)
     found: dict[str, Result] = {}

@@ -69,7 +69,6 @@ def _modules_at(root: Path, path: str) -> list[str]:
 NO_JUDGES = ("test_against_kafka.py", "test_against_storage_tool.py", "test_properties_against_java.py", "test_looks.py")
 """Files whose tests start Java or a browser."""
 
-_SQL_PROMPT = "shell/test_sql_prompt.py"
 _TRANSCRIPTS = "transcripts"
 _SHELL = ("shell", "test_golden_shell.py", _TRANSCRIPTS)
 

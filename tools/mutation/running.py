@@ -93,6 +93,13 @@ def recorded(copy: Path, stored: Stored, room: Room, jobs: int) -> Recording:
 Job = TypeVar("Job")
 
 
+def take(left: queue.SimpleQueue[Job]) -> Job | None:
+    try:
+        return left.get_nowait()
+    except queue.Empty:
+        return None
+
+
 def in_parallel(copy: Path, changed: Sequence[str], jobs: Sequence[Job], count: int, work: Callable[[Warm, Job], None]) -> None:
     """Do all jobs, in their order, on `count` warm processes. Errors: the first of any job, after which no other begins."""
     left: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -103,10 +110,8 @@ def in_parallel(copy: Path, changed: Sequence[str], jobs: Sequence[Job], count: 
     def run() -> None:
         try:
             with warm_process(copy, changed) as warm:
-                while not errors:
-                    work(warm, left.get_nowait())
-        except queue.Empty:
-            return
+                while not errors and (job := take(left)) is not None:
+                    work(warm, job)
         except BaseException as error:
             errors.append(error)
 
