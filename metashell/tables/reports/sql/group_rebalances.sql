@@ -14,7 +14,11 @@ owned as (
     from group_history where not is_group and not is_gone
 ),
 owners as (
-    select *, lag(member_id) over (partition by cluster_id, log, group_id, life, partition order by log_offset) as owner_before from owned
+    -- Two clusters under one id may give a partition two owners at one offset: their ids decide, so that each run answers the same.
+    select
+        *, lag(member_id) over (
+            partition by cluster_id, log, group_id, life, partition order by log_offset, member_id) as owner_before
+    from owned
 ),
 happened as (
     select
