@@ -74,8 +74,9 @@ def new_place(offset: int, epoch: int) -> OffsetAndEpoch:
 class RestorePlan(NamedTuple):
     """The directory to write.
 
-    `voter` is the new node as a voter. With `is_static` its name stands in no record, and `voter_ids` go into quorum-state, whose layout
-    then is that of kraft.version 0. `last_timestamp_ms` is that of the last record that the snapshot contains. Units: Unix ms.
+    `voter` is the new node as a voter; `others` are further first voters, whose directories have the same snapshot. With `is_static`
+    its name stands in no record, and `voter_ids` go into quorum-state, whose layout then is that of kraft.version 0.
+    `last_timestamp_ms` is that of the last record that the snapshot contains. Units: Unix ms.
     """
 
     path: str
@@ -87,6 +88,7 @@ class RestorePlan(NamedTuple):
     last_timestamp_ms: int
     now_ms: int
     date: str
+    others: tuple[Voter, ...] = ()
 
     @property
     def checkpoint(self) -> str:
@@ -211,7 +213,9 @@ class _Restoring:
         plan = self._plan
         epoch, now = plan.snapshot_id.epoch, plan.now_ms
         header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=plan.last_timestamp_ms)
-        controls = quorum_controls(_STATIC_VERSION if plan.is_static else _DYNAMIC_VERSION, (plan.voter,), plan.listener)
+        controls = quorum_controls(
+            _STATIC_VERSION if plan.is_static else _DYNAMIC_VERSION, sorted((plan.voter, *plan.others)), plan.listener
+        )
         head = [(SNAPSHOT_HEADER, header), *controls]
         yield write_control_bodies(0, head, now, leader_epoch=epoch)
         offset = len(head)

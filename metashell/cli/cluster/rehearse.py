@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from metashell.cli.cluster.rehearse_recovery import RECOVERY, run_recovery
 from metashell.cli.cluster.rehearse_subject import (
     SECTIONS,
     check_parts,
@@ -56,6 +57,7 @@ STEPS = (
     *("lose-controller", "topic", "config"),
 )
 """The first words of steps."""
+_RECOVERY = RECOVERY.name.rpartition("-")[2]
 
 _STEPS = """\
 kill-broker ID
@@ -140,6 +142,9 @@ REHEARSE = CommandSpec(
         one before, or `at` a time: `kill-broker 3 then after 2s kill-broker 4`.
 
         Without a step it answers the standing questions: which single broker, rack or controller can this cluster not lose?
+
+        `recovery SOURCE` is a drill of another kind: it loses controllers on a copy of the metadata, and somebody recovers them
+        (`metashell rehearse recovery --help`).
         """,
     options=(
         KAFKA_SHELL.option("snapshot"),
@@ -179,7 +184,7 @@ REHEARSE = CommandSpec(
     ),
     arguments=(
         Argument(
-            choices=STEPS,
+            choices=(*STEPS, _RECOVERY),
             name="words",
             metavar="STEP|PLAN",
             nargs="*",
@@ -195,6 +200,7 @@ REHEARSE = CommandSpec(
         ("metashell rehearse DIR roll-brokers --seeds 20", "how much of the answer is chance?"),
         ("metashell rehearse DIR plan.toml --html plan.html", "a plan, as a page to show around"),
         ("metashell rehearse DIR lose-rack a --show troubles -o csv", "each partition in trouble, as rows"),
+        ("metashell rehearse recovery DIR --auto", "watch how lost controllers are recovered, on a copy"),
     ),
     epilog=(
         ("STEPS", _STEPS),
@@ -218,6 +224,8 @@ NAME = "metashell rehearse"
 
 def run_rehearse(words: list[str]) -> int:
     """Run the rehearsal that the command line asks for, and return the status."""
+    if words[:1] == [_RECOVERY]:
+        return run_recovery(words[1:])
     own, rest = split_options(REHEARSE.options, words)
     if rest and is_path(rest[0]):
         own += ["--snapshot", rest.pop(0)]

@@ -1,0 +1,48 @@
+"""The drill of recovery: a whole one with real processes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.cluster.rehearse import main
+from metashell.demo import demo_directory
+from tests.running import run_main
+
+
+def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp_path: Path) -> None:
+    outcome = run_main(main, ["recovery", str(demo_directory()), "--auto", "--story", "controllers", "-o", "json"], cwd=tmp_path)
+
+    assert outcome.status == 0, outcome
+    result = json.loads(outcome.stdout)
+    assert (result["story"], result["recovered"]) == ("controllers", True)
+    assert {point["name"]: point["right"] for point in result["points"]} == dict.fromkeys(
+        ("leader", "cluster", "markers", "topics", "brokers", "voters", "lost disks", "sources"), True
+    )
+    restore = result["commands"][0]["command"]
+    assert restore.startswith("metashell quorum restore ") and "broker-101" in restore and "broker-102" in restore
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_terminal_somebody_has_to_be_named_who_repairs(tmp_path: Path) -> None:
+    outcome = run_main(main, ["recovery", str(demo_directory())], cwd=tmp_path)
+
+    assert outcome.status == 2
+    assert "--auto runs the commands" in outcome.stderr
+
+
+@pytest.mark.parametrize("story", ["nothing", ""])
+def test_a_story_that_there_is_not_is_refused(story: str, tmp_path: Path) -> None:
+    outcome = run_main(main, ["recovery", str(demo_directory()), "--auto", "--story", story], cwd=tmp_path)
+
+    assert outcome.status == 2
+    assert "disk, majority, controllers, all" in outcome.stderr
+
+
+def test_a_directory_without_a_cluster_is_no_source(tmp_path: Path) -> None:
+    outcome = run_main(main, ["recovery", str(tmp_path), "--auto"], cwd=tmp_path)
+
+    assert outcome.status != 0
+    assert len(outcome.stderr.splitlines()) == 1
