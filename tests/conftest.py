@@ -113,8 +113,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Python's collector took half of the time of finding 20 000 tests; afterwards they are out of its way."""
+    """Python's collector took half of the time of finding 20 000 tests; afterwards they are out of its way, and stay so.
+
+    Commands that use DuckDB show the collector everything again: then each of its rounds would look at the tests, too, for three seconds.
+    """
     atexit.register(gc.unfreeze)  # DuckDB speaks of leaks where it is not taken apart
+    gc.unfreeze = lambda: None
     with PausedCollector(freezes=True):
         return (yield)
 
