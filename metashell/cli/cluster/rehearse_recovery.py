@@ -29,7 +29,7 @@ from metashell.common.values import ReplicaKey, uuid_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import SimpleNamespace
-    from typing import Any
+    from typing import Any, TextIO
 
     from metashell.metadata.image import MetadataImage
     from metashell.quorum.embedded.quorum import EmbeddedQuorum
@@ -140,8 +140,8 @@ def _run_story(name: str, image: MetadataImage, values: SimpleNamespace) -> dict
         texts = {key: uuid_text(key.directory_id) for key in scene.lost}
         commands = list(commands_of(story, scene, texts))
         end_progress()
-        if values.output == "text":
-            _show_situation(story, scene)
+        if values.output == "text" or not values.auto:
+            _show_situation(story, scene, sys.stdout if values.output == "text" else sys.stderr)
         began = time.monotonic()
         if values.auto:
             ran = [servers.run(command, scene) for command in commands]
@@ -388,7 +388,13 @@ def _wait_for_person(commands: Sequence[Command]) -> None:
     """Wait until the person at the terminal has repaired the quorum, and show the commands to one who asks for them."""
     while True:
         try:
-            answer = input("\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ")
+            print(
+                "\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+            answer = input()
         except EOFError:
             return
         if answer.strip().lower() not in ("hint", "h", "?"):
@@ -445,14 +451,12 @@ def _found(scene: Scene, changed: tuple[str, ...]) -> Found:
     )
 
 
-def _show_situation(story: Story, scene: Scene) -> None:
-    print(f"story: {story.title}\n{story.situation}\n")
+def _show_situation(story: Story, scene: Scene, out: TextIO) -> None:
     rows = [("cluster id", scene.cluster_id)]
     rows += [(f"controller {place.id}", f"{place.address}, {place.config}, {place.directory}") for place in scene.places]
     rows += [("left", source) for source in scene.sources]
-    for line in aligned(rows):
-        print(terminal_line(line))
-    sys.stdout.flush()
+    lines = [f"story: {story.title}", story.situation, "", *map(terminal_line, aligned(rows))]
+    print(*lines, sep="\n", file=out, flush=True)
 
 
 def _show_result(story: Story, points: Sequence[Point], seconds: float) -> None:

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.cluster.rehearse import main
+from metashell.cli.controllers.quorum import main as quorum
 from metashell.demo import demo_directory
+from metashell.disk.source import open_source
+from metashell.metadata.image import MetadataImage, load_image
 from tests.running import run_main
+
+
+def load(path: str) -> MetadataImage:
+    with open_source(path) as source:
+        return load_image(source)
 
 
 def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp_path: Path) -> None:
@@ -24,6 +32,20 @@ def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp
     restore = result["commands"][0]["command"]
     assert restore.startswith("metashell quorum restore ") and "broker-101" in restore and "broker-102" in restore
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rehearsal_takes_the_restored_state_and_brings_its_brokers_back(tmp_path: Path) -> None:
+    words = ["restore", str(demo_directory()), "--out", "new", "--node-id", "3000", "--listener", "localhost:1", "--force"]
+    assert run_main(quorum, words, cwd=tmp_path).status == 0
+    brokers = sorted(load(str(tmp_path / "new")).cluster.brokers)
+
+    standing = run_main(main, ["new", "-o", "json"], cwd=tmp_path)
+    assert json.loads(standing.stdout)["voters"] == [3000]
+    steps = " then ".join(f"restart-broker {id}" for id in brokers).split()
+    rehearsed = json.loads(run_main(main, ["new", *steps, "-o", "json"], cwd=tmp_path).stdout)
+    events = [event["text"] for event in rehearsed["events"]]
+    for id in brokers:
+        assert any(f"broker {id} is unfenced" in text for text in events), events
 
 
 def test_without_a_terminal_somebody_has_to_be_named_who_repairs(tmp_path: Path) -> None:
