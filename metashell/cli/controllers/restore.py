@@ -42,6 +42,7 @@ LISTENER: Final = "CONTROLLER"
 _ALIVE: Final = frozenset({"answers", "not_loaded", "tls", "plain", "forbidden"})
 """The outcomes of a probe where a controller runs, or may run, at the address."""
 _BROKERS_MAX: Final = 200
+_NAMED_MAX: Final = 5
 
 
 def restore(tool: str, values: SimpleNamespace) -> int:
@@ -126,7 +127,9 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
     voters, named_by = _ask_voters(choice, found, values)
     refusals += _voter_refusals(voters, named_by)
     warnings += _voter_warnings(voters)
-    warnings += _broker_warnings(found, values)
+    refusals += _broker_refusals(found, values)
+    warnings += _place_warnings(voters, address)
+    warnings += _unseen_brokers(choice, data, found)
     warnings += _level_warnings(found, values, release)
     warnings += _node_warnings(found, values.node_id)
     return Outcome(
@@ -295,8 +298,8 @@ def _ids(ids: Iterable[int]) -> str:
     return "voter " + ", ".join(map(str, ids))
 
 
-def _broker_warnings(image: MetadataImage, values: SimpleNamespace) -> Iterator[str]:
-    """Ask the registered brokers whether they run, and yield a warning if any does."""
+def _broker_refusals(image: MetadataImage, values: SimpleNamespace) -> Iterator[str]:
+    """Ask the registered brokers whether they run, and yield a refusal if any does."""
     from metashell.quorum.observer.controllers import Target
     from metashell.quorum.observer.probes import probe_brokers
 
@@ -312,6 +315,27 @@ def _broker_warnings(image: MetadataImage, values: SimpleNamespace) -> Iterator[
     running = sorted({places[parse_address(one.address)] for one in probes if one.outcome in _ALIVE})
     if running:
         yield f"broker {', '.join(map(str, running))} runs: {DELETES}"
+
+
+def _place_warnings(voters: tuple[VoterAnswer, ...], address: Address) -> Iterator[str]:
+    """Yield a warning if no voter of the old quorum would meet the restored controller at its address."""
+    if not voters or any(one.address == address for one in voters):
+        return
+    yield (
+        f"no voter of the old quorum was at {address}: old voters that start again do not meet the restored controller, and may elect "
+        "a leader of their own. At the address of one of them, the others follow it as soon as they ask it for a vote"
+    )
+
+
+def _unseen_brokers(choice: Choice, data: Iterable[str], image: MetadataImage) -> Iterator[str]:
+    """Yield a warning for registered brokers of which no directory is a source."""
+    from metashell.disk.properties import MetaProperties, read_meta
+
+    seen = {one.node_id for one in (choice.best, *choice.others)}
+    seen |= {meta.node_id for meta in map(read_meta, data) if isinstance(meta, MetaProperties)}
+    if missing := [id for id in sorted(image.cluster.brokers) if id not in seen]:
+        named = ", ".join(map(str, missing[:_NAMED_MAX])) + (f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else "")
+        yield f"no directory of broker {named} is a source: each has a copy of the metadata log, which may have more than these"
 
 
 # ---- the release and the node

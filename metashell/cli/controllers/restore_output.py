@@ -165,8 +165,8 @@ def _steps(outcome: Outcome) -> Iterator[str]:
     )
     yield f"metashell quorum describe -C {address}"
     later = ", ".join(one.folder for one in outcome.strays if one.later)
-    first = f"; first the broker of {later}, whose partitions have later records than others may have" if later else ""
-    yield f"in the server.properties of every broker set {servers}, and start it{first}"
+    last = f"; last the broker of {later}: of the in-sync replicas, the one that registers last leads" if later else ""
+    yield f"in the server.properties of every broker set {servers}, without the addresses of the old quorum, and start it{last}"
     if plan.is_static:
         yield "with kraft.version 0 the voters are those of controller.quorum.voters, the same in every server.properties"
     else:

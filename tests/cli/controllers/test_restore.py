@@ -134,7 +134,8 @@ def test_partitions_on_disk_that_the_source_does_not_know_are_named(tmp_path: Pa
     text = outcome.stdout.decode()
     assert "data: 1 partition of topics that the best source lacks: late" in text
     assert "data: later elections of 1 partition that it lacks: orders" in text
-    assert "first the broker of data" in text
+    assert "last the broker of data" in text
+    assert "no directory of broker" not in text
     shown = answer(restored(tmp_path, "one", "data", *TARGET, "--dry-run", "-o", "json"))
     ((disk),) = shown["on_disk"]
     assert [one["topic"] for one in disk["unknown"]] == ["late"]
