@@ -124,7 +124,8 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
     folders = [one.log_directory for one in survivors if one.log_directory is not None and not one.is_bundle]
     strays = tuple(_on_disk([*folders, *data], image))
     update_progress("asking the voters")
-    voters, named_by = _ask_voters(choice, found, values)
+    cluster_id = _cluster_id(choice, data)
+    voters, named_by = _ask_voters(choice, found, cluster_id, values)
     refusals += _voter_refusals(voters, named_by)
     warnings += _voter_warnings(voters)
     refusals += _broker_refusals(found, values)
@@ -141,7 +142,7 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
         left_out=left_out,
         refusals=tuple(refusals),
         warnings=tuple(warnings),
-        plan=_plan(choice, found, values, listener, address),
+        plan=_plan(choice, found, cluster_id, values, listener, address),
     )
 
 
@@ -220,14 +221,13 @@ def _on_disk(folders: Iterable[str], image: MetadataImage) -> Iterator[OnDisk]:
 # ---- the voters
 
 
-def _ask_voters(choice: Choice, image: MetadataImage, values: SimpleNamespace) -> tuple[tuple[VoterAnswer, ...], str]:
+def _ask_voters(choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace) -> tuple[tuple[VoterAnswer, ...], str]:
     """Ask each voter at its address, and return the answers, and which record or file names the voters."""
     from metashell.quorum.observer.controllers import Target
     from metashell.quorum.observer.probes import probe
 
     named = next((one for one in (choice.best, *choice.others) if one.quorum.voter_ids), choice.best)
     places = _addresses(named, image)
-    cluster_id = _cluster_id(choice)
     answers: dict[Address, Probe] = {}
     if places:
         security = client_config_of(values.command_config).security
@@ -362,18 +362,27 @@ def _node_warnings(image: MetadataImage, node_id: int) -> Iterator[str]:
         yield "the migration from ZooKeeper was not finished: start the restored controller with the settings of the migration"
 
 
-def _cluster_id(choice: Choice) -> str:
-    """Return the cluster id of the sources. Errors: MetashellError if no source has one."""
-    for one in (choice.best, *choice.others):
-        if one.cluster_id is not None and not one.is_anonymised:
-            return one.cluster_id
+def _cluster_id(choice: Choice, data: Iterable[str]) -> str:
+    """Return the cluster id of the sources and of data directories. Errors: MetashellError if none has one, or they differ."""
+    from metashell.disk.properties import MetaProperties, read_meta
+
+    named = {one.label: one.cluster_id for one in (choice.best, *choice.others) if not one.is_anonymised}
+    named |= {path: meta.cluster_id for path in data if isinstance(meta := read_meta(path), MetaProperties)}
+    found = {path: id for path, id in named.items() if id is not None}
+    ids = dict.fromkeys(found.values())
+    if len(ids) > 1:
+        raise MetashellError(
+            f"the sources are of several clusters: {'; '.join(f'{path} is of cluster {id}' for path, id in found.items())}"
+        )
+    if ids:
+        return next(iter(ids))
     raise MetashellError(
         f"{choice.best.label}: no source has a meta.properties, so the cluster id is not known: name a log directory of the cluster too, "
         "also that of a broker"
     )
 
 
-def _plan(choice: Choice, image: MetadataImage, values: SimpleNamespace, listener: str, address: Address) -> RestorePlan:
+def _plan(choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace, listener: str, address: Address) -> RestorePlan:
     from metashell.disk.bootstrap import Voter, stored_host
     from metashell.disk.restore import RestorePlan, new_place
 
@@ -382,7 +391,7 @@ def _plan(choice: Choice, image: MetadataImage, values: SimpleNamespace, listene
     usual = known.voters[0].endpoints[0].name if known is not None and known.voters and known.voters[0].endpoints else LISTENER
     return RestorePlan(
         path=values.out,
-        cluster_id=_cluster_id(choice),
+        cluster_id=cluster_id,
         voter=Voter(values.node_id, stored_host(address.host), address.port, new_uuid()),
         listener=listener or usual,
         is_static=values.static,
