@@ -386,14 +386,10 @@ def _shown(command: Command, folder: str) -> str:
 
 def _wait_for_person(commands: Sequence[Command]) -> None:
     """Wait until the person at the terminal has repaired the quorum, and show the commands to one who asks for them."""
+    out = sys.stderr
     while True:
         try:
-            print(
-                "\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
+            print("\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ", end="", file=out, flush=True)
             answer = input()
         except EOFError:
             return

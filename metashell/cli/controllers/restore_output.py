@@ -165,8 +165,15 @@ def _steps(outcome: Outcome) -> Iterator[str]:
     )
     yield f"metashell quorum describe -C {address}"
     later = ", ".join(one.folder for one in outcome.strays if one.later)
-    first = f"; first the broker of {later}, whose partitions have later records than others may have" if later else ""
-    yield f"in the server.properties of every broker set {servers}, and start it{first}"
+    last = f"the broker of {later}" if later else "the broker whose data are the most complete"
+    yield (
+        f"in the server.properties of every broker set {servers}, without the addresses of the old quorum, and start it, last {last}: "
+        "a broker that registers leaves the in-sync replicas, unless it is the last of them, which leads"
+    )
+    yield (
+        "a partition whose last in-sync replica is on a broker that never returns has no leader: "
+        "metashell elect unclean TOPIC:PARTITION -b HOST:PORT gives it one, and loses what only that broker had"
+    )
     if plan.is_static:
         yield "with kraft.version 0 the voters are those of controller.quorum.voters, the same in every server.properties"
     else:

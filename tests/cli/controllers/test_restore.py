@@ -17,7 +17,18 @@ from metashell.inspect.restored_records import raised
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.disk.storage_cases import listing
-from tests.inspect.surviving import BROKER, LATE_ID, TOPIC_ID, VOTERS, MadeLog, first_records, make_source, usual_log
+from tests.inspect.surviving import (
+    BROKER,
+    CLUSTER_ID,
+    LATE_ID,
+    TOPIC_ID,
+    VOTERS,
+    MadeLog,
+    checkpoint,
+    first_records,
+    make_source,
+    usual_log,
+)
 from tests.running import Outcome, run_main
 from tools.interop.nodes import cluster, controller_settings, free_ports, server_command, write_config
 
@@ -134,11 +145,45 @@ def test_partitions_on_disk_that_the_source_does_not_know_are_named(tmp_path: Pa
     text = outcome.stdout.decode()
     assert "data: 1 partition of topics that the best source lacks: late" in text
     assert "data: later elections of 1 partition that it lacks: orders" in text
-    assert "first the broker of data" in text
+    assert "last the broker of data:" in text
+    assert "no directory of broker" not in text
     shown = answer(restored(tmp_path, "one", "data", *TARGET, "--dry-run", "-o", "json"))
     ((disk),) = shown["on_disk"]
     assert [one["topic"] for one in disk["unknown"]] == ["late"]
     assert [(one["topic"], one["partition"], one["leader_epoch"]) for one in disk["later"]] == [("orders", 1, 9)]
+
+
+def test_a_data_directory_names_the_cluster_of_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / f"{15:020d}-{5:010d}.checkpoint"
+    path.write_bytes(checkpoint(OffsetAndEpoch(15, 5), first_records()))
+    assert "the cluster id is not known" in refused(tmp_path, path.name, *TARGET)
+    for name, cluster_id in (("data", CLUSTER_ID), ("foreign", "other")):
+        make_source(tmp_path / name, None, node_id=BROKER, cluster_id=cluster_id)
+        (tmp_path / name / "__cluster_metadata-0" / "partition.metadata").unlink()
+        (tmp_path / name / "__cluster_metadata-0").rmdir()
+    shown = answer(restored(tmp_path, path.name, "data", *TARGET, "--dry-run", "-o", "json"))
+    assert shown["cluster_id"] == CLUSTER_ID
+    assert "several clusters: data is of cluster" in refused(tmp_path, path.name, "data", "foreign", *TARGET)
+    assert "no metadata log here" in refused(tmp_path, "data", *TARGET)
+
+
+def test_a_broker_that_runs_is_a_refusal(tmp_path: Path) -> None:
+    with EmbeddedQuorum(controllers=1, groups=True, directory=tmp_path / "old") as old:
+        # A broker without data listens, so that consumers can form groups.
+        assert old.bootstrap_servers
+        outcome = restored(tmp_path, "old/controller-1", *TARGET, "--dry-run")
+    assert outcome.status == 1
+    assert "broker 100 runs: a broker that runs when the restored quorum begins to lead deletes" in outcome.stderr
+
+
+def test_what_no_old_voter_meets_and_brokers_without_a_source_are_warned_of(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    shown = answer(restored(tmp_path, "one", *TARGET, "--dry-run", "-o", "json"))
+    apart, unseen = shown["warnings"]
+    assert apart.startswith("no voter of the old quorum was at host7:9093")
+    assert unseen.startswith("no directory of broker 11 is a source")
+    shown = answer(restored(tmp_path, "one", *TARGET[:4], "--listener", "127.0.0.1:1", "--dry-run", "-o", "json"))
+    assert shown["warnings"] == [unseen]
 
 
 def test_a_bundle_is_a_source_without_its_secrets(tmp_path: Path) -> None:
