@@ -389,7 +389,9 @@ def _wait_for_person(commands: Sequence[Command]) -> None:
     out = sys.stderr
     while True:
         try:
-            print("\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ", end="", file=out, flush=True)
+            print(
+                "\nRepair it from another terminal. Then press Enter; `hint` and Enter shows the commands: ", end="", file=out, flush=True
+            )
             answer = input()
         except EOFError:
             return

@@ -20,6 +20,7 @@ def load(path: str) -> MetadataImage:
         return load_image(source)
 
 
+@pytest.mark.slow
 def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp_path: Path) -> None:
     outcome = run_main(main, ["recovery", str(demo_directory()), "--auto", "--story", "controllers", "-o", "json"], cwd=tmp_path)
 
@@ -34,6 +35,7 @@ def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_rehearsal_takes_the_restored_state_and_brings_its_brokers_back(tmp_path: Path) -> None:
     words = ["restore", str(demo_directory()), "--out", "new", "--node-id", "3000", "--listener", "localhost:1", "--force"]
     assert run_main(quorum, words, cwd=tmp_path).status == 0
