@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from metashell.cli.cluster.rehearse import main
 from metashell.cli.controllers.quorum import main as quorum
+from metashell.common.values import ReplicaKey
 from metashell.demo import demo_directory
 from metashell.disk.source import open_source
 from metashell.metadata.image import MetadataImage, load_image
+from metashell.rehearse.recovery import Command, Scene, Story, commands_of
 from tests.running import run_main
 
 
@@ -33,6 +36,21 @@ def test_the_drill_recovers_lost_controllers_with_the_commands_that_it_shows(tmp
     restore = result["commands"][0]["command"]
     assert restore.startswith("metashell quorum restore ") and "broker-101" in restore and "broker-102" in restore
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_drill_notices_that_only_the_older_copy_was_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_the_first_source(story: Story, scene: Scene, text_of: Mapping[ReplicaKey, str]) -> Iterator[Command]:
+        return commands_of(story, scene._replace(sources=scene.sources[:1]), text_of)
+
+    monkeypatch.setattr("metashell.rehearse.recovery.commands_of", with_the_first_source)
+    outcome = run_main(main, ["recovery", str(demo_directory()), "--auto", "--story", "controllers", "-o", "json"], cwd=tmp_path)
+
+    assert outcome.status == 1, outcome
+    result = json.loads(outcome.stdout)
+    assert result["verdict"].endswith("wrong: markers")
+    fact = next(point["fact"] for point in result["points"] if point["name"] == "markers")
+    assert fact.startswith("10 of 20 acknowledged changes lost: ")
 
 
 @pytest.mark.slow
