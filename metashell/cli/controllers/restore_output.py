@@ -30,7 +30,7 @@ DELETES: Final = (
 class VoterAnswer(NamedTuple):
     """One voter of the old quorum: its address, None if no source has it, and what was found there.
 
-    `is_alive` is None if it cannot be asked. `leader_id` is the leader that it reports.
+    `is_alive` is None if it cannot be asked. `leader_id` and `epoch` are the leader and the epoch that it reports.
     """
 
     id: int
@@ -38,6 +38,7 @@ class VoterAnswer(NamedTuple):
     is_alive: bool | None
     words: str
     leader_id: int | None = None
+    epoch: int | None = None
 
 
 class OnDisk(NamedTuple):

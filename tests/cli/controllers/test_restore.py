@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,35 @@ def test_another_source_that_goes_on_heals_the_damage(tmp_path: Path) -> None:
     outcome = restored(tmp_path, "one", "two", *TARGET)
     assert outcome.status == 0, outcome
     assert "two (log directory of node 2, epoch 5, ends at offset 25)" in outcome.stdout.decode()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_damage_of_a_source_is_named_in_one_line_or_harmless(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    partitions = [("orders-0", TOPIC_ID, 3)]
+    election = QuorumState(leader_epoch=5, data_version=1)
+    source = make_source(tmp_path / "one", usual_log(), checkpoints=[OffsetAndEpoch(15, 5)], election=election, partitions=partitions)
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    for path in chance.sample(files, 2):
+        data = bytearray(path.read_bytes())
+        match chance.randrange(4):
+            case 0:
+                data = data[: chance.randrange(len(data))]
+            case 1:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            case 2:
+                at = chance.randrange(len(data))
+                data[at : at + 64] = chance.randbytes(64)
+            case _:
+                data = bytearray(chance.randbytes(len(data)))
+        path.write_bytes(data)
+    before = listing(source)
+    outcome = restored(tmp_path, "one", *TARGET)
+    assert listing(source) == before
+    if outcome.status == 0:
+        assert image_in(tmp_path / "new").topics.by_id[TOPIC_ID].name == "orders"
+    else:
+        assert (outcome.status, outcome.stderr.count("\n"), (tmp_path / "new").exists()) == (1, 1, False), outcome
 
 
 def test_two_histories_are_refused_unless_forced(tmp_path: Path) -> None:
