@@ -358,7 +358,7 @@ def _level_warnings(image: MetadataImage, values: SimpleNamespace, release: Rele
 
 def _node_warnings(image: MetadataImage, node_id: int) -> Iterator[str]:
     if node_id in image.cluster.brokers:
-        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both"
+        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both (process.roles)"
     if image.features.zk_migration_state not in (0, 3):
         yield "the migration from ZooKeeper was not finished: start the restored controller with the settings of the migration"
 

@@ -160,8 +160,15 @@ def _steps(outcome: Outcome) -> Iterator[str]:
     voters = f"controller.quorum.voters={plan.voter.node_id}@{address}"
     servers = voters if plan.is_static else f"controller.quorum.bootstrap.servers={address}"
     yield f"stop every broker: {DELETES}"
+    is_combined = plan.voter.node_id in outcome.image.cluster.brokers
+    if is_combined:
+        yield (
+            f"move the old __cluster_metadata-0 out of the log directories of node {plan.voter.node_id}, and set "
+            f"metadata.log.dir={plan.path} beside its log.dirs, which keep their partitions"
+        )
+    places = f"metadata.log.dir={plan.path}" if is_combined else f"log.dirs={plan.path}"
     yield (
-        f"start the controller with node.id={plan.voter.node_id}, log.dirs={plan.path}, listeners={plan.listener}://{address}, "
+        f"start the controller with node.id={plan.voter.node_id}, {places}, listeners={plan.listener}://{address}, "
         f"controller.listener.names={plan.listener}, {servers}"
     )
     yield f"metashell quorum describe -C {address}"

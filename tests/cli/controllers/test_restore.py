@@ -187,6 +187,17 @@ def test_what_no_old_voter_meets_and_brokers_without_a_source_are_warned_of(tmp_
     assert shown["warnings"] == [unseen]
 
 
+def test_a_node_that_is_broker_and_controller_keeps_its_partitions(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    shown = answer(restored(tmp_path, "one", "--out", "new", "--node-id", str(BROKER), *TARGET[4:], "--dry-run", "-o", "json"))
+    assert any(f"node {BROKER} is registered as a broker" in text for text in shown["warnings"])
+    move = next(index for index, text in enumerate(shown["steps"]) if "move the old __cluster_metadata-0 out" in text)
+    assert "metadata.log.dir=new" in shown["steps"][move]
+    assert "start the controller" in shown["steps"][move + 1]
+    usual = answer(restored(tmp_path, "one", *TARGET, "--dry-run", "-o", "json"))
+    assert not any("metadata.log.dir" in text for text in usual["steps"])
+
+
 def test_a_bundle_is_a_source_without_its_secrets(tmp_path: Path) -> None:
     from metashell.codec.messages import UserScramCredentialRecord
 
