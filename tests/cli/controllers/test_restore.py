@@ -198,6 +198,19 @@ def test_a_node_that_is_broker_and_controller_keeps_its_partitions(tmp_path: Pat
     assert not any("metadata.log.dir" in text for text in usual["steps"])
 
 
+def test_a_restored_quorum_can_be_lost_and_restored_again(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    assert restored(tmp_path, "one", *TARGET).status == 0
+    again = restored(tmp_path, "one", "new", "--out", "newer", "--node-id", "8", "--listener", "127.0.0.1:1")
+    assert again.status == 0, again
+    text = again.stdout.decode()
+    assert "one (log directory of node 1, epoch 5, ends at offset 20): is of a quorum before a restore" in text
+    image = image_in(tmp_path / "newer")
+    assert (image.provenance.end_offset, image.provenance.epoch) == (2000000020, 2000005)
+    partition = image.topics.by_id[TOPIC_ID].partitions[0]
+    assert (partition.leader_epoch, partition.partition_epoch) == (2000004, 2000006)
+
+
 def test_a_bundle_is_a_source_without_its_secrets(tmp_path: Path) -> None:
     from metashell.codec.messages import UserScramCredentialRecord
 
