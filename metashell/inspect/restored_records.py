@@ -31,7 +31,7 @@ from metashell.codec.registry import message_type
 from metashell.codec.releases import NEWEST_LEVEL, record_versions
 from metashell.common.terminal import update_progress
 from metashell.common.values import REDACTED
-from metashell.disk.restore import EPOCH_MARGIN
+from metashell.disk.restore import EPOCH_MARGIN, EPOCH_MAX
 from metashell.metadata.image.cluster import ClusterImage
 from metashell.metadata.image.image import MetadataImage, ProducerIdsImage
 from metashell.metadata.image.partitions import PartitionRegistration, partition_record
@@ -51,6 +51,8 @@ _ARRAYS: Final = 4
 _LEADER_SIZE: Final = 4
 _EPOCHS: Final = Struct(">ii")
 _LONG: Final = 127
+_INT32_MAX: Final = (1 << 31) - 1
+_INT64_MAX: Final = (1 << 63) - 1
 
 
 class LeftOut(NamedTuple):
@@ -62,7 +64,7 @@ class LeftOut(NamedTuple):
 
 def restored_image(image: MetadataImage) -> MetadataImage:
     """The image without controllers, with fenced brokers and the next producer id raised. Partitions are raised when they are written."""
-    next_id = max(image.producer_ids.next_producer_id, 0) + PRODUCER_IDS_MARGIN
+    next_id = min(max(image.producer_ids.next_producer_id, 0) + PRODUCER_IDS_MARGIN, _INT64_MAX)
     brokers = Map({id: broker._replace(fenced=True) for id, broker in image.cluster.brokers.items()})
     return image._replace(cluster=ClusterImage(brokers), producer_ids=ProducerIdsImage(next_id))
 
@@ -120,8 +122,11 @@ def _partitions(topic: TopicImage, level: int, version: int) -> Iterator[bytes]:
 
 def raised(partition: PartitionRegistration) -> PartitionRegistration:
     """A partition with its epochs raised."""
-    leader_epoch, partition_epoch = max(partition.leader_epoch, 0), max(partition.partition_epoch, 0)
-    return partition._replace(leader_epoch=leader_epoch + EPOCH_MARGIN, partition_epoch=partition_epoch + EPOCH_MARGIN)
+    return partition._replace(leader_epoch=_raised_epoch(partition.leader_epoch), partition_epoch=_raised_epoch(partition.partition_epoch))
+
+
+def _raised_epoch(epoch: int) -> int:
+    return min(max(epoch, 0) + EPOCH_MARGIN, _INT32_MAX)
 
 
 def _raised(buf: bytes, start: int, end: int, version: int) -> bytes | None:
@@ -134,7 +139,7 @@ def _raised(buf: bytes, start: int, end: int, version: int) -> bytes | None:
         at += 4 * count - 3
     at += _LEADER_SIZE
     leader_epoch, partition_epoch = _EPOCHS.unpack_from(buf, at)
-    if buf[start + 2] != version or leader_epoch < 0 or partition_epoch < 0:
+    if buf[start + 2] != version or not (0 <= leader_epoch < EPOCH_MAX and 0 <= partition_epoch < EPOCH_MAX):
         return None
     return buf[start:at] + _EPOCHS.pack(leader_epoch + EPOCH_MARGIN, partition_epoch + EPOCH_MARGIN) + buf[at + _EPOCHS.size : end]
 

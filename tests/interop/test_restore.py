@@ -13,7 +13,8 @@ import pytest
 
 from metashell.cli.controllers.quorum import main as quorum
 from metashell.disk.directory import MetadataDirectory
-from tests.java import BEFORE, KAFKA, host_command, kafka, lone_controllers
+from tests.golden_cases import SUBSET_ROOT, VERSIONS
+from tests.java import BEFORE, KAFKA, TRIED, host_command, kafka, lone_controllers
 from tests.running import run_main
 from tools.interop.brokers_traffic import Writer, check_written, read_topic
 from tools.interop.host import Host
@@ -192,6 +193,56 @@ def test_real_controllers_lead_on_what_is_restored_and_a_broker_keeps_its_data(p
     voters = {one["id"] for one in described(place, 7)["replicas"] if one["role"] in ("voter", "leader")}
     assert voters == {7, 8}
     assert "stray" not in " ".join(path.name for path in place.directory(BROKER).iterdir())
+
+
+def test_a_node_that_is_broker_and_controller_keeps_its_partitions(place: Place) -> None:
+    both = {
+        "process.roles": "broker,controller",
+        "listeners": f"PLAINTEXT://{place.broker},CONTROLLER://{place.address(1)}",
+        "advertised.listeners": f"PLAINTEXT://{place.broker},CONTROLLER://{place.address(1)}",
+    }
+    servers = {SERVERS: place.address(1)}
+    config = place.configure(BROKER, servers, both)
+    format_directories(config, "--standalone")
+    host = place.host()
+    host.ask("start", configs=[str(config)])
+    create_topic(host, place, TOPIC)
+    writer = Writer("writer", place.broker, TOPIC, 1, per_second=300).start()
+    place.nodes.wait_until("messages are acknowledged", lambda: writer.count > 50)
+    writer.end()
+    place.kill()
+    old, out = place.directory(BROKER), place.folder / "new"
+    argv = ["restore", str(old), "--out", str(out), "--node-id", str(BROKER), "--listener", place.address(1), "-o", "json"]
+    made = run_main(quorum, argv, cwd=place.folder)
+    assert made.status == 0, made
+    assert any("metadata.log.dir" in step for step in json.loads(made.stdout)["steps"])
+    (old / METADATA).rename(place.folder / "old-metadata")
+    host = place.host()
+    host.ask("start", configs=[str(place.configure(BROKER, servers, both, {"metadata.log.dir": out}))])
+    check_written(writer, read_topic(place.broker, TOPIC, 1))
+    assert described(place, 1)["leader"] == BROKER
+
+
+@pytest.mark.parametrize("words", [(), ("--static",)])
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version in TRIED])
+def test_real_controllers_lead_on_what_is_restored_of_clusters_with_everything_in_them(
+    tmp_path: Path, version: str, words: tuple[str, ...]
+) -> None:
+    golden = SUBSET_ROOT / version / "main" / "data" / "stopped"
+    sources = [str(path.parent) for path in sorted(golden.glob(f"node-*/*/{METADATA}"))]
+    if not sources:
+        pytest.skip(f"no directories of {version} beside the tests")
+    if version.startswith("3.3") and not words:
+        pytest.skip("3.3 has no dynamic quorums")
+    (port,) = free_ports(1)
+    argv = ["restore", *sources, "--out", "new", "--node-id", "1", "--listener", f"localhost:{port}", "-r", version, "--force", *words]
+    outcome = run_main(quorum, argv, cwd=tmp_path)
+    assert outcome.status == 0, outcome
+    key, value = ("controller.quorum.voters", f"1@localhost:{port}") if words else (SERVERS, f"localhost:{port}")
+    config = write_config(tmp_path / "server.properties", controller_settings(1, port, tmp_path / "new", {key: value}))
+    # No server of 3.3 runs beside the tests: that of the release before the newest takes its level.
+    told = lone_controllers(BEFORE if version.startswith("3.3") else version).try_to_start(config)
+    assert told["did"] == "serves", told
 
 
 def test_old_voters_that_come_back_follow_the_restored_one_at_an_old_address_and_brokers_never_follow_them(place: Place) -> None:

@@ -24,6 +24,7 @@ from metashell.codec.releases import (
 from metashell.common.command import STATUS_OK
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import show_progress, update_progress
+from metashell.common.values import OffsetAndEpoch
 from metashell.metadata.checks.rules.live_quorum import majority
 from metashell.net.addresses import PORT_MAX, Address, parse_address
 
@@ -142,7 +143,7 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
         left_out=left_out,
         refusals=tuple(refusals),
         warnings=tuple(warnings),
-        plan=_plan(choice, found, cluster_id, values, listener, address),
+        plan=_plan(_seen(choice, voters), choice, found, cluster_id, values, listener, address),
     )
 
 
@@ -256,7 +257,7 @@ def _answer(id: int, address: Address, probe: Probe | None, cluster_id: str) -> 
     )
     if probe.epoch is not None:
         words += f", epoch {probe.epoch}"
-    return VoterAnswer(id, address, True, words, probe.leader_id)
+    return VoterAnswer(id, address, True, words, probe.leader_id, probe.epoch)
 
 
 def _addresses(named: Survivor, image: MetadataImage) -> dict[int, Address]:
@@ -357,7 +358,7 @@ def _level_warnings(image: MetadataImage, values: SimpleNamespace, release: Rele
 
 def _node_warnings(image: MetadataImage, node_id: int) -> Iterator[str]:
     if node_id in image.cluster.brokers:
-        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both"
+        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both (process.roles)"
     if image.features.zk_migration_state not in (0, 3):
         yield "the migration from ZooKeeper was not finished: start the restored controller with the settings of the migration"
 
@@ -382,7 +383,14 @@ def _cluster_id(choice: Choice, data: Iterable[str]) -> str:
     )
 
 
-def _plan(choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace, listener: str, address: Address) -> RestorePlan:
+def _seen(choice: Choice, voters: tuple[VoterAnswer, ...]) -> OffsetAndEpoch:
+    """Return the highest offset and epoch of all sources, and of voters that answer: one that is alone begins new epochs all the time."""
+    return OffsetAndEpoch(choice.seen.offset, max([choice.seen.epoch, *(one.epoch for one in voters if one.epoch is not None)]))
+
+
+def _plan(
+    seen: OffsetAndEpoch, choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace, listener: str, address: Address
+) -> RestorePlan:
     from metashell.disk.bootstrap import Voter, stored_host
     from metashell.disk.restore import RestorePlan, new_place
 
@@ -395,7 +403,7 @@ def _plan(choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleN
         voter=Voter(values.node_id, stored_host(address.host), address.port, new_uuid()),
         listener=listener or usual,
         is_static=values.static,
-        snapshot_id=new_place(choice.seen.offset, choice.seen.epoch),
+        snapshot_id=new_place(seen.offset, seen.epoch),
         last_timestamp_ms=max(image.provenance.timestamp_ms, 0),
         now_ms=now,
         date=strftime("%a %b %d %H:%M:%S %Z %Y", localtime()),

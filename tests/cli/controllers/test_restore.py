@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,30 @@ def test_what_no_old_voter_meets_and_brokers_without_a_source_are_warned_of(tmp_
     assert shown["warnings"] == [unseen]
 
 
+def test_a_node_that_is_broker_and_controller_keeps_its_partitions(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    shown = answer(restored(tmp_path, "one", "--out", "new", "--node-id", str(BROKER), *TARGET[4:], "--dry-run", "-o", "json"))
+    assert any(f"node {BROKER} is registered as a broker" in text for text in shown["warnings"])
+    move = next(index for index, text in enumerate(shown["steps"]) if "move the old __cluster_metadata-0 out" in text)
+    assert "metadata.log.dir=new" in shown["steps"][move]
+    assert "start the controller" in shown["steps"][move + 1]
+    usual = answer(restored(tmp_path, "one", *TARGET, "--dry-run", "-o", "json"))
+    assert not any("metadata.log.dir" in text for text in usual["steps"])
+
+
+def test_a_restored_quorum_can_be_lost_and_restored_again(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    assert restored(tmp_path, "one", *TARGET).status == 0
+    again = restored(tmp_path, "one", "new", "--out", "newer", "--node-id", "8", "--listener", "127.0.0.1:1")
+    assert again.status == 0, again
+    text = again.stdout.decode()
+    assert "one (log directory of node 1, epoch 5, ends at offset 20): is of a quorum before a restore" in text
+    image = image_in(tmp_path / "newer")
+    assert (image.provenance.end_offset, image.provenance.epoch) == (2000000020, 2000005)
+    partition = image.topics.by_id[TOPIC_ID].partitions[0]
+    assert (partition.leader_epoch, partition.partition_epoch) == (2000004, 2000006)
+
+
 def test_a_bundle_is_a_source_without_its_secrets(tmp_path: Path) -> None:
     from metashell.codec.messages import UserScramCredentialRecord
 
@@ -287,6 +312,35 @@ def test_another_source_that_goes_on_heals_the_damage(tmp_path: Path) -> None:
     outcome = restored(tmp_path, "one", "two", *TARGET)
     assert outcome.status == 0, outcome
     assert "two (log directory of node 2, epoch 5, ends at offset 25)" in outcome.stdout.decode()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_damage_of_a_source_is_named_in_one_line_or_harmless(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    partitions = [("orders-0", TOPIC_ID, 3)]
+    election = QuorumState(leader_epoch=5, data_version=1)
+    source = make_source(tmp_path / "one", usual_log(), checkpoints=[OffsetAndEpoch(15, 5)], election=election, partitions=partitions)
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    for path in chance.sample(files, 2):
+        data = bytearray(path.read_bytes())
+        match chance.randrange(4):
+            case 0:
+                data = data[: chance.randrange(len(data))]
+            case 1:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            case 2:
+                at = chance.randrange(len(data))
+                data[at : at + 64] = chance.randbytes(64)
+            case _:
+                data = bytearray(chance.randbytes(len(data)))
+        path.write_bytes(data)
+    before = listing(source)
+    outcome = restored(tmp_path, "one", *TARGET)
+    assert listing(source) == before
+    if outcome.status == 0:
+        assert image_in(tmp_path / "new").topics.by_id[TOPIC_ID].name == "orders"
+    else:
+        assert (outcome.status, outcome.stderr.count("\n"), (tmp_path / "new").exists()) == (1, 1, False), outcome
 
 
 def test_two_histories_are_refused_unless_forced(tmp_path: Path) -> None:
