@@ -18,6 +18,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.cli.tool import parsed
+from metashell.codec.releases import metadata_version_name
 from metashell.common import options
 from metashell.common.command import STATUS_FAILED, STATUS_OK, complain
 from metashell.common.errors import MetashellError, PathError, UsageError
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "metashell rehearse recovery"
 _NAMES: Final = ("disk", "majority", "controllers")
+_OLDEST: Final = "3.9"
+"""The first release with dynamic quorums."""
 _BROKERS: Final = (101, 102)
 _EARLY, _LATE = 10, 10
 """How many markers are written before the older broker's copy is taken, and after."""
@@ -106,6 +109,7 @@ def _stories(values: SimpleNamespace) -> Sequence[str]:
 
 
 def _load(path: str) -> MetadataImage:
+    from metashell.disk.bootstrap import release_level
     from metashell.disk.source import open_source
     from metashell.metadata.image import load_image
 
@@ -113,6 +117,9 @@ def _load(path: str) -> MetadataImage:
         image = load_image(source)
     if image.features.metadata_version is None:
         raise PathError(f"{path}: sets no metadata.version: there is no cluster to practise on", path)
+    if image.features.metadata_version < release_level(_OLDEST, unstable=False):
+        found = metadata_version_name(image.features.metadata_version)
+        raise MetashellError(f"{path}: metadata.version {found}: the drill adds voters, which needs {_OLDEST} or later")
     return image
 
 

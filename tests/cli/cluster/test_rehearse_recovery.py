@@ -14,6 +14,7 @@ from metashell.common.values import ReplicaKey
 from metashell.demo import demo_directory
 from metashell.disk.source import open_source
 from metashell.metadata.image import MetadataImage, load_image
+from metashell.quorum.embedded import EmbeddedQuorum
 from metashell.rehearse.recovery import Command, Scene, Story, commands_of
 from tests.running import run_main
 
@@ -88,3 +89,12 @@ def test_a_directory_without_a_cluster_is_no_source(tmp_path: Path) -> None:
 
     assert outcome.status != 0
     assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_cluster_from_before_dynamic_quorums_is_refused(tmp_path: Path) -> None:
+    with EmbeddedQuorum(controllers=1, metadata_version="3.8", static=True, directory=tmp_path / "old"):
+        pass
+    outcome = run_main(main, ["recovery", "old/controller-1/metadata", "--auto"], cwd=tmp_path)
+
+    assert outcome.status == 1
+    assert outcome.stderr.endswith("metadata.version 3.8-IV0: the drill adds voters, which needs 3.9 or later\n")
