@@ -17,7 +17,7 @@ from random import SystemRandom
 from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.cli.tool import parsed
+from metashell.cli.tool import StopRequested, StopSignals, parsed
 from metashell.codec.releases import metadata_version_name
 from metashell.common import options
 from metashell.common.command import STATUS_FAILED, STATUS_OK, complain
@@ -62,7 +62,12 @@ RECOVERY = CommandSpec(
         brokers' copies of the metadata log are left (controllers). SOURCE is only read. Every file lies in a folder that goes afterwards.
         """,
     options=(
-        choice("--story", choices=(*_NAMES, "all"), help="what is lost; with --auto all of them one after the other, otherwise disk"),
+        choice(
+            "--story",
+            metavar="STORY",
+            choices=(*_NAMES, "all"),
+            help="what is lost; with --auto all of them one after the other, otherwise disk",
+        ),
         flag("--auto", help="run the commands, and show them"),
         flag("--keep", help="keep the folder of the drill"),
         options.output("text", "json"),
@@ -94,7 +99,13 @@ def run_recovery(words: list[str]) -> int:
     if not values.auto and not sys.stdin.isatty():
         raise UsageError("the drill waits for somebody at a terminal: --auto runs the commands", "--auto")
     image = _load(values.source)
-    results = [_run_story(name, image, values) for name in names]
+    signals = StopSignals()
+    signals.watch()
+    try:
+        with signals.raised():
+            results = [_run_story(name, image, values) for name in names]
+    except StopRequested as stop:
+        return 128 + stop.number
     if values.output == "json":
         write_value(standard_output(no_color=values.no_color), results[0] if len(results) == 1 else results)
     return STATUS_OK if all(result["recovered"] for result in results) else STATUS_FAILED

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,7 +20,7 @@ from metashell.disk.source import open_source
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.quorum.embedded import EmbeddedQuorum
 from metashell.rehearse.recovery import Command, Scene, Story, commands_of
-from tests.running import run_main
+from tests.running import REPOSITORY, run_main
 
 
 def load(path: str) -> MetadataImage:
@@ -52,6 +56,21 @@ def test_the_drill_notices_that_only_the_older_copy_was_used(tmp_path: Path, mon
     assert result["verdict"].endswith("wrong: markers")
     fact = next(point["fact"] for point in result["points"] if point["name"] == "markers")
     assert fact.startswith("10 of 20 acknowledged changes lost: ")
+
+
+@pytest.mark.slow
+def test_a_drill_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "metashell", "rehearse", "recovery", str(demo_directory()), "--auto", "--story", "controllers"]
+    drill = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert drill.stdout is not None
+    for line in drill.stdout:
+        if b"metashell storage format" in line:
+            break
+    drill.terminate()
+    drill.stdout.close()
+
+    assert drill.wait(30) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
