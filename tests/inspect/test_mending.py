@@ -176,11 +176,21 @@ def test_a_lost_quorum_state_needs_those_of_all_other_voters(tmp_path: Path) -> 
     assert (state.leader_epoch, state.leader_id, state.voted_id, state.data_version) == (8, -1, -1, 1)
 
 
+def test_the_leader_of_the_highest_epoch_is_followed_so_that_nothing_is_voted_again(tmp_path: Path) -> None:
+    place = dynamic(1).write(tmp_path / "1")
+    second = dynamic(2, note={"leaderEpoch": 7, "leaderId": 3}).write(tmp_path / "2")
+    third = dynamic(3, note={"leaderEpoch": 7, "leaderId": 3}).write(tmp_path / "3")
+    path = lost_state(place)
+    repaired(place, second, third)
+    state = read_quorum_state(str(path))
+    assert (state.leader_epoch, state.leader_id, state.voted_id) == (7, 3, -1)
+
+
 def test_the_epoch_that_the_operator_states_counts_like_theirs(tmp_path: Path) -> None:
     place = static(2, epoch=3).write(tmp_path / "2")
     path = lost_state(place)
     repaired(place, epoch=1)
-    assert read_quorum_state(str(path)).leader_epoch == 4
+    assert (read_quorum_state(str(path)).leader_epoch, read_quorum_state(str(path)).leader_id) == (3, 1)
     assert read_quorum_state(str(path)).current_voters == (1, 2, 3)
     path.unlink()
     repaired(place, epoch=9)
@@ -215,6 +225,7 @@ def test_an_only_voter_and_a_broker_need_nobody(tmp_path: Path) -> None:
         ('{"leaderId":-1,"leaderEpoch":41,"votedId":2,"voted', 42),
         ('{"leaderId":-1,"leaderEpoch":41,"votedId":2\0\0\0\0\0', 42),
         ('{"clusterId":"","leaderId":-1,"leaderEpoch":41,', 42),
+        ('{"leaderId":3,"leaderEpoch":41,"votedId":-1,"voted', 41),
         ('{"leaderId":-1,"leaderEpoch":4', None),
         ('{"leaderId":-1,\0\0"leaderEpoch":41,"votedId":2', None),
         ("", None),
