@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from metashell.metadata.image import MetadataImage
 
 
-_TORN_STATE: Final = re.compile(rb'\{[^\0{}]*"leaderEpoch":([0-9]{1,10}),[^\0}]*')
+_TORN_STATE: Final = re.compile(rb'\{[^\0{}]*"leaderId":(-?[0-9]{1,10}),"leaderEpoch":([0-9]{1,10}),[^\0]*')
 _LEFTOVERS: Final = (".deleted", ".cleaned", ".part", ".tmp", NEW_SUFFIX)
 
 
