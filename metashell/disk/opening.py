@@ -124,16 +124,20 @@ class ReadingDisk(Disk):
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def judge_log(directory: str) -> LogState:
-    """Judge the log in a directory by the rules of `open_metadata`, and change nothing. Errors: OSError."""
+def judge_log(directory: str, assumed: OffsetAndEpoch | None = None) -> LogState:
+    """Judge the log in a directory by the rules of `open_metadata`, and change nothing.
+
+    `assumed` is a snapshot that is to be put there, and whole. Errors: OSError.
+    """
     disk = ReadingDisk()
     found = list_files(directory)
+    if assumed is not None:
+        found.snapshots = sorted({*found.snapshots, assumed})
 
     def index_of(base_offset: int) -> SegmentIndex:
         return SegmentIndex(disk, directory, base_offset, _UNUSED_INDEX, _UNUSED_INDEX)
 
-    opening = Opening(disk, directory, index_of, accept_loss=True)
-    return opening.judge(found)
+    return Opening(disk, directory, index_of, accept_loss=True, assumed=assumed).judge(found)
 
 
 _UNUSED_INDEX: Final = 4096
@@ -143,7 +147,10 @@ _UNUSED_INDEX: Final = 4096
 class Opening:
     """One recovery of a directory. With `accept_loss`, a log with lost records is accepted as it is."""
 
-    def __init__(self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False, assumed: OffsetAndEpoch | None = None
+    ) -> None:
+        self._assumed = assumed
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
@@ -279,6 +286,8 @@ class Opening:
         """
         rotten: dict[OffsetAndEpoch, Repair] = {}
         for id in reversed(ids):
+            if id == self._assumed:
+                break
             path = os.path.join(self._directory, checkpoint_name(id))
             with open_file(path) as file:
                 fault = first_snapshot_fault(file)

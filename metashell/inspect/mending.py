@@ -37,6 +37,7 @@ from metashell.common.values import OffsetAndEpoch, uuid_text
 from metashell.disk.files import open_file
 from metashell.disk.mend import NEW_SUFFIX, FileChange
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.disk.opening import judge_log
 from metashell.disk.properties import read_text_file
 from metashell.disk.segment import first_snapshot_fault
 from metashell.disk.state_files import NO_NODE, QuorumState, format_quorum_state, format_topic_id, read_leader_epochs
@@ -80,7 +81,12 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
     facts = replace(facts, node_id=None if meta is None else meta.node_id, directory_id=None if meta is None else meta.directory_id)
     if facts.log is not None:
         found += _checkpoint_items(facts)
-        found += _tail_items(facts)
+        copied = next((item.change.file for item in found if isinstance(item, Step) and item.change.action == "copy"), None)
+        name = None if copied is None else parse_name(os.path.basename(copied))
+        if name is not None:
+            facts = replace(facts, log=judge_log(facts.folder, assumed=name.snapshot_id))
+        if not any(isinstance(item, Refusal) for item in found):
+            found += _tail_items(facts)
         found += _quorum_state_items(facts)
     found += _topic_items(facts)
     found += _leftover_items(facts)
@@ -151,12 +157,18 @@ def _checkpoint_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     if bootstrap is not None and not any(one.offset for one in whole):
         yield from _copied(facts, "torn_checkpoint", f"{bootstrap.name}: {bootstrap.trouble}", BOOTSTRAP_SNAPSHOT)
         torn.remove(bootstrap)
+    copied = ""
     if not has_start:
         words = f"the log begins at offset {start}, and no whole checkpoint has what was before"
-        yield from _copied(facts, "lost_checkpoint", words, "")
-        return
+        items = list(_copied(facts, "lost_checkpoint", words, ""))
+        yield from items
+        if not isinstance(items[0], Step):
+            return
+        copied = os.path.basename(items[0].change.file)
     for one in torn:
-        reason = "the log has everything from offset 0 on" if start == 0 else "an older checkpoint and the log have everything"
+        if one.name == copied:
+            continue
+        reason = "the log has everything from offset 0 on" if start == 0 else "another checkpoint and the log have everything"
         yield Step("torn_checkpoint", FileChange("move", f"{METADATA_DIRECTORY}/{one.name}"), f"{one.name}: {one.trouble}", reason)
 
 
@@ -264,7 +276,7 @@ def _quorum_state_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     if facts.node_id is None:
         yield Refusal("old_quorum_state", place, f"{cause}; it is not known which node this is", ("repair meta.properties first",))
         return
-    if facts.log is not None and (facts.log.plan is None or facts.log.plan.loss is not None) and not _will_have_start(facts):
+    if facts.log is not None and (facts.log.plan is None or facts.log.plan.loss is not None):
         yield Refusal("old_quorum_state", place, f"{cause}; the log is damaged too", ("the ways of the log hold for both",))
         return
     election, ways = _safe_election(facts)
@@ -279,13 +291,6 @@ def _quorum_state_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     )
     change = FileChange("write", f"{METADATA_DIRECTORY}/{QUORUM_STATE}", data=format_quorum_state(state))
     yield Step("old_quorum_state", change, cause, f"{election.text}: {election.proof}")
-
-
-def _will_have_start(facts: RepairFacts) -> bool:
-    """Whether the log cannot start only for want of a checkpoint, which is judged by itself."""
-    log = facts.log
-    assert log is not None
-    return log.plan is None and any(isinstance(item, Step) for item in _checkpoint_items(facts))
 
 
 class _Election(NamedTuple):

@@ -1,8 +1,9 @@
 """The facts that a repair of a log directory rests on: the directory, its log, the sources that were named, and what belongs together.
 
-Nothing is assumed of a source. It counts as one of the same cluster only if both have the same cluster.id, or if its metadata and this
-directory share an id that was drawn at random: of a topic, a directory, or a start of a node. Example: a directory lost its
-meta.properties; its voter set names the directory ids of voters 1, 2 and 3, and so does the source's. No other cluster has these ids."""
+Nothing is assumed of a source. It counts as one of the same cluster only if both have the same cluster.id, if the two logs have a batch in
+common, or if its metadata and this directory share an id that was drawn at random: of a topic, a directory, or a start of a node.
+Example: a directory lost its meta.properties; its voter set names the directory ids of voters 1, 2 and 3, and so does the source's. No
+other cluster has these ids."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.common.errors import MetashellError, StorageError
@@ -17,7 +19,7 @@ from metashell.common.values import ZERO_UUID
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 from metashell.disk.opening import LogState, judge_log
 from metashell.disk.properties import PREPARED
-from metashell.disk.source import open_source
+from metashell.disk.source import DirectorySource, open_source
 from metashell.metadata.checks.facts import Configuration, Facts, Identity, LogDirectory
 from metashell.metadata.checks.nodes import ServerNode, is_whole
 from metashell.metadata.directory_facts import metadata_folder
@@ -25,12 +27,15 @@ from metashell.metadata.facts import gather_facts
 from metashell.metadata.image import load_image
 
 if TYPE_CHECKING:
+    from metashell.codec.batches import RecordBatch
     from metashell.disk.mend import FileChange
     from metashell.metadata.checks.facts import MetadataLog
     from metashell.metadata.image import MetadataImage
 
 
 _CHECKPOINT: Final = ".checkpoint"
+_COMPARED_MAX: Final = 10_000
+"""The batches of a log that are looked for in another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,11 @@ class RepairFacts:
             assert isinstance(own, Identity)
             assert isinstance(its, Identity)
             return own.cluster_id == its.cluster_id
-        return other.metadata is not None and other.metadata.image is not None and self.shares_ids(other.metadata.image)
+        if other.metadata is None:
+            return False
+        if other.metadata.image is not None and self.shares_ids(other.metadata.image):
+            return True
+        return self.own_log is not None and share_batches(self.own_log.path, other.metadata.path)
 
     def shares_ids(self, image: MetadataImage) -> bool:
         """Whether metadata and this directory share an id that was drawn at random."""
@@ -150,6 +159,25 @@ def random_ids(image: MetadataImage) -> frozenset[bytes]:
     if image.voters is not None:
         ids.update(voter.directory_id for voter in image.voters.voters)
     return frozenset(id for id in ids if int.from_bytes(id, "big") >= 100)
+
+
+def share_batches(own: str, other: str) -> bool:
+    """Whether two metadata logs have a batch in common: at the same offset, with the same checksum and times. Two clusters never do."""
+    try:
+        with DirectorySource(own, log_from=0) as source:
+            heads = {key[0]: key for key in islice(map(_head, source.log_batches(0)), _COMPARED_MAX)}
+        if not heads:
+            return False
+        with DirectorySource(other, log_from=0) as source:
+            compared = takewhile(lambda key: key[0] <= max(heads), map(_head, source.log_batches(min(heads))))
+            return any(heads.get(key[0]) == key for key in compared)
+    except (MetashellError, OSError):
+        return False
+
+
+def _head(batch: RecordBatch) -> tuple[int, int, int, int]:
+    header = batch.header
+    return header.base_offset, header.leader_epoch, header.crc, header.max_timestamp
 
 
 def read_repair_facts(request: RepairRequest) -> RepairFacts:
