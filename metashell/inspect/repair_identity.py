@@ -199,6 +199,8 @@ def _directory_id(facts: RepairFacts, lines: dict[str, str], node: int) -> Claim
     if own is not None and int.from_bytes(own, "big") >= _RESERVED_IDS:
         return Claim(uuid_text(own), "its own line")
     image = facts.image()
+    if image is None and _never_started(facts):
+        return Claim(uuid_text(facts.request.new_uuid()), "new: the node has never started")
     if image is None:
         raise Unproven(
             "no metadata is at hand that would name this directory's id",
@@ -234,6 +236,15 @@ def _directory_id(facts: RepairFacts, lines: dict[str, str], node: int) -> Claim
         f"directory.id may be {_listed(map(uuid_text, lost))}",
         "name the server.properties of this node with -c, with all its log.dirs mounted",
     )
+
+
+def _never_started(facts: RepairFacts) -> bool:
+    """Whether all directories of the node are here and hold neither a metadata log nor a partition, so that nobody knows their ids."""
+    config = facts.configuration
+    if config is None or any(one.state != "present" for one in facts.siblings):
+        return False
+    places = (facts.own, *facts.siblings)
+    return len(places) == len(set(config.log_directories)) and not any(one.metadata or one.partitions for one in places)
 
 
 def _only(name: str, claims: list[Claim], way: str) -> Claim:
