@@ -477,6 +477,12 @@ def _items(directory: MetadataDirectory, listing: Listing) -> Iterator[tuple[Rec
 # ---- the directories of partitions
 
 
+def is_data_directory(path: str) -> bool:
+    """Return whether a path is a log directory without a metadata log, as a broker's further ones are: it shows only partitions."""
+    has_log = os.path.lexists(os.path.join(path, METADATA_DIRECTORY))
+    return not has_log and read_meta(path) is not None
+
+
 class PartitionOnDisk(NamedTuple):
     """A partition's directory on a broker. The topic id is None if it cannot be read; without a leader epoch, that is -1."""
 

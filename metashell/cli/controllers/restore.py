@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     image: MetadataImage
     voters: tuple[VoterAnswer, ...]
     named_by: str
-    strays: tuple[tuple[Survivor, tuple[PartitionOnDisk, ...]], ...]
+    strays: tuple[tuple[str, tuple[PartitionOnDisk, ...]], ...]
     left_out: LeftOut
     refusals: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -135,9 +135,13 @@ def _refuse_overlap(out: str, sources: Iterable[str]) -> None:
 
 def _judge(values: SimpleNamespace, release: Release, listener: str, address: Address, stack: ExitStack) -> Outcome:
     from metashell.inspect.restored_records import LeftOut, restored_image, without_redacted
-    from metashell.inspect.survivors import compare
+    from metashell.inspect.survivors import compare, is_data_directory
 
-    survivors = [_survivor(path, stack) for path in dict.fromkeys(values.source)]
+    paths = list(dict.fromkeys(values.source))
+    data = [path for path in paths if is_data_directory(path)]
+    survivors = [_survivor(path, stack) for path in paths if path not in data]
+    if not survivors:
+        raise PathError(f"{data[0]}: no metadata log here: name the log directory of the node that has __cluster_metadata-0", data[0])
     choice = compare(survivors)
     best = choice.best
     update_progress(f"loading {best.label}")
@@ -145,7 +149,8 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
     warnings = list(_source_warnings(choice))
     refusals = list(_source_refusals(choice, found))
     image, left_out = without_redacted(found) if best.is_bundle else (found, LeftOut())
-    strays = tuple(_strays(survivors, image))
+    folders = [one.log_directory for one in survivors if one.log_directory is not None and not one.is_bundle]
+    strays = tuple(_strays([*folders, *data], image))
     update_progress("asking the voters")
     voters, named_by = _ask_voters(choice, found, values)
     refusals += _voter_refusals(voters, named_by)
@@ -223,18 +228,14 @@ def _source_warnings(choice: Choice) -> Iterator[str]:
         yield f"{best.label} is a bundle, which has no secrets: users and passwords have to be set again"
 
 
-def _strays(survivors: Iterable[Survivor], image: MetadataImage) -> Iterator[tuple[Survivor, tuple[PartitionOnDisk, ...]]]:
-    """Yield the partitions in sources that the restored metadata does not know: a broker that starts sets them aside or deletes them."""
+def _strays(folders: Iterable[str], image: MetadataImage) -> Iterator[tuple[str, tuple[PartitionOnDisk, ...]]]:
+    """Yield the partitions in log directories that the restored metadata does not know: a broker that starts sets them aside."""
     from metashell.inspect.survivors import read_partitions
 
-    for one in survivors:
-        if one.log_directory is None or one.is_bundle:
-            continue
-        found = tuple(
-            each for each in read_partitions(one.log_directory) if each.topic_id is not None and each.topic_id not in image.topics.by_id
-        )
+    for folder in folders:
+        found = tuple(one for one in read_partitions(folder) if one.topic_id is not None and one.topic_id not in image.topics.by_id)
         if found:
-            yield one, found
+            yield folder, found
 
 
 # ---- the voters
@@ -394,8 +395,8 @@ def _lines(outcome: Outcome, result: str, forced: tuple[str, ...]) -> Iterator[s
     rows += [("source", f"{one.label} ({_described(one)}): {_lacking(choice, one)}") for one in choice.others]
     for one in outcome.voters:
         rows.append((f"voter {one.id}", f"{one.address or 'no address'}: {one.words}"))
-    for survivor, partitions in outcome.strays:
-        rows.append(("not known", f"{survivor.label}: {_stray_words(partitions)}"))
+    for folder, partitions in outcome.strays:
+        rows.append(("not known", f"{folder}: {_stray_words(partitions)}"))
     if outcome.left_out.users or outcome.left_out.settings:
         left = f"{counted(outcome.left_out.users, 'user')} and {counted(outcome.left_out.settings, 'setting')}"
         rows.append(("left out", f"{left} whose secrets the bundle does not have"))
@@ -526,12 +527,12 @@ def _json(outcome: Outcome, result: str, forced: tuple[str, ...]) -> dict[str, A
         ],
         "unknown_partitions": [
             {
-                "path": survivor.label,
+                "path": folder,
                 "topic": one.name,
                 "partition": one.partition,
                 "topic_id": None if one.topic_id is None else uuid_text(one.topic_id),
             }
-            for survivor, partitions in outcome.strays
+            for folder, partitions in outcome.strays
             for one in partitions
         ],
         "left_out": outcome.left_out._asdict(),
