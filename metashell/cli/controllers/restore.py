@@ -9,26 +9,23 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from time import localtime, strftime, time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from metashell.cli.connection import client_config_of
+from metashell.cli.controllers.restore_output import DELETES, REFUSED, OnDisk, Outcome, VoterAnswer, show
 from metashell.cli.controllers.storage import new_uuid
 from metashell.codec.releases import (
     KRAFT_VERSION,
-    METADATA_VERSION,
     NEWEST_RELEASE,
     RELEASES,
-    level_name,
     supported_features,
     unsupported_features,
 )
 from metashell.common.command import STATUS_OK
 from metashell.common.errors import MetashellError, PathError, UsageError
-from metashell.common.forms import aligned, counted, spaced_json, standard_output
 from metashell.common.terminal import show_progress, update_progress
-from metashell.common.values import OffsetAndEpoch, uuid_text
 from metashell.metadata.checks.rules.live_quorum import majority
-from metashell.net.addresses import Address, parse_address
+from metashell.net.addresses import PORT_MAX, Address, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,42 +33,15 @@ if TYPE_CHECKING:
 
     from metashell.codec.releases import Release
     from metashell.disk.restore import RestorePlan
-    from metashell.inspect.restored_records import LeftOut
-    from metashell.inspect.survivors import Choice, PartitionOnDisk, Survivor
+    from metashell.inspect.surviving_logs import PartitionOnDisk
+    from metashell.inspect.survivors import Choice, Survivor
     from metashell.metadata.checks.facts import Probe
     from metashell.metadata.image import MetadataImage
 
 LISTENER: Final = "CONTROLLER"
 _ALIVE: Final = frozenset({"answers", "not_loaded", "tls", "plain", "forbidden"})
 """The outcomes of a probe where a controller runs, or may run, at the address."""
-_NAMED_MAX: Final = 5
-
-
-class VoterAnswer(NamedTuple):
-    """One voter of the old quorum: its address, None if no source has it, and what was found there.
-
-    `is_alive` is None if it cannot be asked. `leader_id` is the leader that it reports.
-    """
-
-    id: int
-    address: Address | None
-    is_alive: bool | None
-    words: str
-    leader_id: int | None = None
-
-
-class Outcome(NamedTuple):
-    """Everything that the command has to tell. `refusals` forbid it, unless forced; `warnings` do not."""
-
-    choice: Choice
-    image: MetadataImage
-    voters: tuple[VoterAnswer, ...]
-    named_by: str
-    strays: tuple[tuple[str, tuple[PartitionOnDisk, ...]], ...]
-    left_out: LeftOut
-    refusals: tuple[str, ...]
-    warnings: tuple[str, ...]
-    plan: RestorePlan
+_BROKERS_MAX: Final = 200
 
 
 def restore(tool: str, values: SimpleNamespace) -> int:
@@ -92,14 +62,14 @@ def restore(tool: str, values: SimpleNamespace) -> int:
         outcome = _judge(values, release, name, address, stack)
         forced = outcome.refusals if values.force else ()
         if outcome.refusals and not values.force:
-            _show(outcome, values, "refused", forced)
+            show(outcome, values, REFUSED, forced)
             raise MetashellError(f"nothing was written: {'; '.join(outcome.refusals)}")
         if values.dry_run:
-            _show(outcome, values, "would be written", forced)
+            show(outcome, values, "would be written", forced)
             return STATUS_OK
         update_progress("writing")
         write_restored(outcome.plan, restored_values(outcome.image))
-    _show(outcome, values, "written", forced)
+    show(outcome, values, "written", forced)
     return STATUS_OK
 
 
@@ -135,7 +105,8 @@ def _refuse_overlap(out: str, sources: Iterable[str]) -> None:
 
 def _judge(values: SimpleNamespace, release: Release, listener: str, address: Address, stack: ExitStack) -> Outcome:
     from metashell.inspect.restored_records import LeftOut, restored_image, without_redacted
-    from metashell.inspect.survivors import compare, is_data_directory
+    from metashell.inspect.surviving_logs import is_data_directory
+    from metashell.inspect.survivors import compare
 
     paths = list(dict.fromkeys(values.source))
     data = [path for path in paths if is_data_directory(path)]
@@ -150,11 +121,12 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
     refusals = list(_source_refusals(choice, found))
     image, left_out = without_redacted(found) if best.is_bundle else (found, LeftOut())
     folders = [one.log_directory for one in survivors if one.log_directory is not None and not one.is_bundle]
-    strays = tuple(_strays([*folders, *data], image))
+    strays = tuple(_on_disk([*folders, *data], image))
     update_progress("asking the voters")
     voters, named_by = _ask_voters(choice, found, values)
     refusals += _voter_refusals(voters, named_by)
     warnings += _voter_warnings(voters)
+    warnings += _broker_warnings(found, values)
     warnings += _level_warnings(found, values, release)
     warnings += _node_warnings(found, values.node_id)
     return Outcome(
@@ -171,7 +143,7 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
 
 
 def _survivor(path: str, stack: ExitStack) -> Survivor:
-    from metashell.inspect.survivors import is_archive, read_survivor, unpacked_bundle
+    from metashell.inspect.surviving_logs import is_archive, read_survivor, unpacked_bundle
 
     update_progress(f"reading {path}")
     if is_archive(path):
@@ -228,14 +200,23 @@ def _source_warnings(choice: Choice) -> Iterator[str]:
         yield f"{best.label} is a bundle, which has no secrets: users and passwords have to be set again"
 
 
-def _strays(folders: Iterable[str], image: MetadataImage) -> Iterator[tuple[str, tuple[PartitionOnDisk, ...]]]:
-    """Yield the partitions in log directories that the restored metadata does not know: a broker that starts sets them aside."""
-    from metashell.inspect.survivors import read_partitions
+def _on_disk(folders: Iterable[str], image: MetadataImage) -> Iterator[OnDisk]:
+    """Yield what shows that the brokers of log directories had seen more than the image: later topics, and later elections."""
+    from metashell.inspect.surviving_logs import read_partitions
 
     for folder in folders:
-        found = tuple(one for one in read_partitions(folder) if one.topic_id is not None and one.topic_id not in image.topics.by_id)
-        if found:
-            yield folder, found
+        unknown: list[PartitionOnDisk] = []
+        later: list[PartitionOnDisk] = []
+        for one in read_partitions(folder):
+            if one.topic_id is None:
+                continue
+            topic = image.topics.by_id.get(one.topic_id)
+            if topic is None:
+                unknown.append(one)
+            elif topic.has_partition(one.partition) and topic.partitions[one.partition].leader_epoch < one.leader_epoch:
+                later.append(one)
+        if unknown or later:
+            yield OnDisk(folder, tuple(unknown), tuple(later))
 
 
 # ---- the voters
@@ -287,7 +268,7 @@ def _addresses(named: Survivor, image: MetadataImage) -> dict[int, Address]:
     for id in named.quorum.voter_ids:
         registration = image.cluster.controllers.get(id)
         endpoints = known.get(id) or (() if registration is None else registration.listeners)
-        if endpoints and endpoints[0].host and 0 < endpoints[0].port <= 0xFFFF:
+        if endpoints and endpoints[0].host and 0 < endpoints[0].port <= PORT_MAX:
             found[id] = Address(endpoints[0].host, endpoints[0].port)
     return found
 
@@ -317,6 +298,25 @@ def _voter_warnings(voters: tuple[VoterAnswer, ...]) -> Iterator[str]:
 
 def _ids(ids: Iterable[int]) -> str:
     return "voter " + ", ".join(map(str, ids))
+
+
+def _broker_warnings(image: MetadataImage, values: SimpleNamespace) -> Iterator[str]:
+    """Ask the registered brokers whether they run, and yield a warning if any does."""
+    from metashell.quorum.observer.controllers import Target
+    from metashell.quorum.observer.probes import probe_brokers
+
+    places: dict[Address, int] = {}
+    for id, broker in sorted(image.cluster.brokers.items())[:_BROKERS_MAX]:
+        for listener in broker.listeners:
+            if listener.host and 0 < listener.port <= PORT_MAX:
+                places.setdefault(Address(listener.host, listener.port), id)
+    if not places:
+        return
+    security = client_config_of(values.command_config).security
+    probes = probe_brokers(Target(brokers=tuple(places), security=security))
+    running = sorted({places[parse_address(one.address)] for one in probes if one.outcome in _ALIVE})
+    if running:
+        yield f"broker {', '.join(map(str, running))} runs: {DELETES}"
 
 
 # ---- the release and the node
@@ -372,191 +372,3 @@ def _plan(choice: Choice, image: MetadataImage, values: SimpleNamespace, listene
         now_ms=now,
         date=strftime("%a %b %d %H:%M:%S %Z %Y", localtime()),
     )
-
-
-# ---- output
-
-
-def _show(outcome: Outcome, values: SimpleNamespace, result: str, forced: tuple[str, ...]) -> None:
-    display = standard_output()
-    if values.output == "json":
-        display.out.write(display.colored_json(spaced_json(_json(outcome, result, forced))) + "\n")
-        return
-    for line in _lines(outcome, result, forced):
-        display.line(line)
-
-
-def _lines(outcome: Outcome, result: str, forced: tuple[str, ...]) -> Iterator[str]:
-    choice, plan = outcome.choice, outcome.plan
-    best = choice.best
-    rows = [("cluster", plan.cluster_id), ("best source", f"{best.label} ({_described(best)})")]
-    rows.append(("", "the only source" if not choice.others else _why_best(choice)))
-    rows.append(("committed", _committed(choice)))
-    rows += [("source", f"{one.label} ({_described(one)}): {_lacking(choice, one)}") for one in choice.others]
-    for one in outcome.voters:
-        rows.append((f"voter {one.id}", f"{one.address or 'no address'}: {one.words}"))
-    for folder, partitions in outcome.strays:
-        rows.append(("not known", f"{folder}: {_stray_words(partitions)}"))
-    if outcome.left_out.users or outcome.left_out.settings:
-        left = f"{counted(outcome.left_out.users, 'user')} and {counted(outcome.left_out.settings, 'setting')}"
-        rows.append(("left out", f"{left} whose secrets the bundle does not have"))
-    rows.append(("contents", _contents(outcome.image)))
-    if result != "refused":
-        rows.append((result, f"{plan.path}: node {plan.voter.node_id}, directory id {uuid_text(plan.voter.directory_id)}"))
-        rows.append(("", f"begins at offset {plan.snapshot_id.offset} in epoch {plan.snapshot_id.epoch}, above all that was seen"))
-    yield from aligned(rows)
-    yield from (f"--force: {text}" for text in forced)
-    yield from (f"warning: {text}" for text in outcome.warnings)
-    if result != "refused":
-        yield "next:"
-        yield from (f"  {number}. {text}" for number, text in enumerate(_steps(outcome), 1))
-
-
-def _described(one: Survivor) -> str:
-    node = "" if one.node_id is None else f" of node {one.node_id}"
-    return f"{one.kind}{node}, epoch {one.last_epoch}, ends at offset {one.end_offset}"
-
-
-def _why_best(choice: Choice) -> str:
-    best = choice.best
-    if all(one.place == best.place for one in choice.others):
-        return "the others end at the same place"
-    if any(one.last_epoch == best.last_epoch for one in choice.others):
-        return "no other has a later epoch, and of this epoch it has the most records"
-    return "it has the latest epoch: its leader had all that was committed before"
-
-
-def _committed(choice: Choice) -> str:
-    end = choice.best.end_offset
-    if choice.certain_to is None:
-        return f"not known: no source has a checkpoint; offsets 0 to {end - 1} may be committed"
-    if choice.certain_to >= end:
-        return f"all before offset {end}, which is all that the best source has"
-    return f"all before offset {choice.certain_to}; offsets {choice.certain_to} to {end - 1} may be committed, and are kept"
-
-
-def _lacking(choice: Choice, one: Survivor) -> str:
-    for lack in choice.lacks:
-        if lack.survivor is one:
-            what = f"offsets {lack.first} to {lack.end - 1} of epoch {lack.last_epoch} are not in the best source"
-            return f"{what}, whose later leader did not have them: they were not committed" if lack.is_replaced else what
-    return "has nothing that the best source lacks"
-
-
-def _stray_words(partitions: tuple[PartitionOnDisk, ...]) -> str:
-    topics = list(dict.fromkeys(one.name for one in partitions))
-    more = f" and {len(topics) - _NAMED_MAX} more" if len(topics) > _NAMED_MAX else ""
-    named = ", ".join(topics[:_NAMED_MAX])
-    return f"{counted(len(partitions), 'partition')} of topics that the restored metadata does not have ({named}{more}): copy them before"
-
-
-def _contents(image: MetadataImage) -> str:
-    version = image.features.metadata_version
-    assert version is not None, "checked when it was loaded"
-    parts = [level_name(METADATA_VERSION, version), counted(len(image.cluster.brokers), "broker"), counted(len(image.topics), "topic")]
-    return ", ".join([*parts, counted(image.topics.partition_count, "partition")])
-
-
-def _steps(outcome: Outcome) -> Iterator[str]:
-    """Yield what to do next, in order."""
-    plan = outcome.plan
-    address = Address(plan.voter.host, plan.voter.port)
-    if outcome.voters:
-        who = ", ".join(str(one.id) for one in outcome.voters)
-        yield (
-            f"make sure that no controller of the old quorum ({who}) starts on its old directory again: move that away. "
-            "Two of them could elect a leader, and brokers that have not yet seen the new quorum would follow it"
-        )
-    voters = f"controller.quorum.voters={plan.voter.node_id}@{address}"
-    servers = voters if plan.is_static else f"controller.quorum.bootstrap.servers={address}"
-    yield (
-        f"start the controller with node.id={plan.voter.node_id}, log.dirs={plan.path}, listeners={plan.listener}://{address}, "
-        f"controller.listener.names={plan.listener}, {servers}"
-    )
-    yield f"metashell quorum describe -C {address}"
-    yield f"in the server.properties of every broker set {servers}, and start it, or restart it if it runs"
-    if plan.is_static:
-        yield "with kraft.version 0 the voters are those of controller.quorum.voters, the same in every server.properties"
-    else:
-        yield (
-            f"add controllers: format each with metashell storage format -t {plan.cluster_id} --no-initial-controllers, start it, and "
-            f"run metashell quorum add-controller --server-config FILE -C {address}"
-        )
-
-
-def _json(outcome: Outcome, result: str, forced: tuple[str, ...]) -> dict[str, Any]:
-    choice, plan = outcome.choice, outcome.plan
-    lacks = {id(one.survivor): one for one in choice.lacks}
-    sources = []
-    for one in (choice.best, *choice.others):
-        lack = lacks.get(id(one))
-        sources.append(
-            {
-                "path": one.label,
-                "kind": one.kind,
-                "is_best": one is choice.best,
-                "cluster_id": one.cluster_id,
-                "node_id": one.node_id,
-                "last_epoch": one.last_epoch,
-                "end_offset": one.end_offset,
-                "committed_to": one.certain_to,
-                "seen": _place(one.seen),
-                "damage": one.lost or None,
-                "running": one.is_running,
-                "lacking": None
-                if lack is None
-                else {"first": lack.first, "end": lack.end, "last_epoch": lack.last_epoch, "replaced": lack.is_replaced},
-            }
-        )
-    return {
-        "type": "restore",
-        "result": result.replace(" ", "_"),
-        "cluster_id": plan.cluster_id,
-        "sources": sources,
-        "committed_to": choice.certain_to,
-        "voters_named_by": outcome.named_by or None,
-        "voters": [
-            {
-                "id": one.id,
-                "address": None if one.address is None else str(one.address),
-                "alive": one.is_alive,
-                "words": one.words,
-                "leader": one.leader_id,
-            }
-            for one in outcome.voters
-        ],
-        "unknown_partitions": [
-            {
-                "path": folder,
-                "topic": one.name,
-                "partition": one.partition,
-                "topic_id": None if one.topic_id is None else uuid_text(one.topic_id),
-            }
-            for folder, partitions in outcome.strays
-            for one in partitions
-        ],
-        "left_out": outcome.left_out._asdict(),
-        "contents": {
-            "metadata_version": outcome.image.features.metadata_version,
-            "brokers": len(outcome.image.cluster.brokers),
-            "topics": len(outcome.image.topics),
-            "partitions": outcome.image.topics.partition_count,
-        },
-        "directory": {
-            "path": plan.path,
-            "node_id": plan.voter.node_id,
-            "directory_id": uuid_text(plan.voter.directory_id),
-            "listener": f"{plan.listener}://{Address(plan.voter.host, plan.voter.port)}",
-            "static": plan.is_static,
-            "checkpoint": plan.checkpoint,
-            "begins_at": _place(plan.snapshot_id),
-        },
-        "refusals": list(outcome.refusals),
-        "forced": list(forced),
-        "warnings": list(outcome.warnings),
-        "steps": list(_steps(outcome)),
-    }
-
-
-def _place(place: OffsetAndEpoch) -> dict[str, int]:
-    return {"offset": place.offset, "epoch": place.epoch}
