@@ -376,7 +376,7 @@ def _items(directory: MetadataDirectory, listing: Listing) -> Iterator[tuple[Rec
 def is_data_directory(path: str) -> bool:
     """Return whether a path is a log directory without a metadata log, as a broker's further ones are: it shows only partitions."""
     has_log = os.path.lexists(os.path.join(path, METADATA_DIRECTORY))
-    return not has_log and read_meta(path) is not None
+    return not has_log and os.path.isdir(path) and read_meta(path) is not None
 
 
 class PartitionOnDisk(NamedTuple):

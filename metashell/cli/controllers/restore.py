@@ -156,7 +156,8 @@ def _load(best: Survivor) -> MetadataImage:
     from metashell.metadata.image import load_image
 
     with best.open() as source:
-        image = load_image(source, end_offset=best.end_offset if best.lost else None)
+        # With an end, a transaction that is open there is no fault: a new leader aborts it.
+        image = load_image(source, end_offset=best.end_offset)
     if image.features.metadata_version is None:
         raise MetashellError(f"{best.label}: sets no metadata.version, so no server has led with it: there is no cluster to restore")
     return image
@@ -171,16 +172,10 @@ def _source_refusals(choice: Choice, image: MetadataImage) -> Iterator[str]:
     yield from choice.conflicts
     if best.lost:
         yield f"{best.label} is damaged ({best.lost}), and no source has what follows offset {best.end_offset - 1}"
-    damage = [fault for fault in damage_of(image) if not _is_open_transaction(fault.reason)]
-    if damage:
+    if damage := damage_of(image):
         yield f"{best.label} has records that cannot be applied: {damage[0]}"
     if line := newer_line(part for part in newer_parts(image) if part.missing):
         yield f"{best.label}: {line}; they would be lost"
-
-
-def _is_open_transaction(reason: str) -> bool:
-    """Return whether a fault is a transaction that is open at the log's end: a new leader aborts it."""
-    return "transaction" in reason and "open" in reason
 
 
 def _source_warnings(choice: Choice) -> Iterator[str]:
