@@ -423,6 +423,12 @@ def utc_text(seconds: float | None = None) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-_COMMANDS: dict[str, Callable[[str, SimpleNamespace], int]] = {"start": _start, "status": _status, "stop": _stop}
+def _restore(tool: str, values: SimpleNamespace) -> int:
+    from metashell.cli.controllers.restore import restore
+
+    return restore(tool, values)
+
+
+_COMMANDS: dict[str, Callable[[str, SimpleNamespace], int]] = {"start": _start, "status": _status, "stop": _stop, "restore": _restore}
 
 main = Tool(NAME, run_quorum)

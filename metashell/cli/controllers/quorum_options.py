@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metashell.cli.connection import DRY_RUN, WAIT, WATCH, YES, command
+from metashell.cli.connection import COMMAND_CONFIG, DRY_RUN, WAIT, WATCH, YES, command
 from metashell.common import options
 from metashell.common.options import Argument, CommandSpec, Option, file_option, flag
 
@@ -85,6 +85,64 @@ UNREGISTER_CONTROLLER = command(
     arguments=(_CONTROLLER_ID,),
     examples=(("metashell quorum unregister-controller 3 -b localhost:9092", "after controller 3 was removed and taken away"),),
 )
+RESTORE = CommandSpec(
+    "restore",
+    "make the first controller of a new quorum from what is left of a lost one",
+    """
+        For a quorum that has lost its majority for good. SOURCE is what is left: the log directory of a controller or a broker, a
+        __cluster_metadata-0 directory, a checkpoint, or a bundle. Name all that there are: the one with the latest epoch, and of these the
+        longest, is used, as in an election. Sources are only read.
+
+        It first says up to which offset records are known to be committed, what follows, and what the others have that the best one lacks.
+        It asks the voters that the sources name at their addresses, and refuses while a majority of them may run, if the sources
+        contradict each other, or if the best one is damaged. --force overrides that, and says what.
+
+        DIR becomes the log directory of one controller, which is the only voter of the new quorum. Topics with their ids, settings, users,
+        ACLs and brokers are those of the source. It begins far above all offsets and epochs seen, so that brokers with more or older
+        metadata fetch a snapshot from it, and follow no controller of the old quorum again. Epochs of partitions, and the next producer
+        id, are raised as well. Further controllers join it.
+        """,
+    (
+        file_option("--out", metavar="DIR", required=True, help="the new log directory, which must be absent or empty"),
+        Option(names=("--node-id",), metavar="N", type="int32", required=True, help="node.id of the controller that will run on it"),
+        Option(
+            names=("--listener",),
+            metavar="[NAME://]HOST:PORT",
+            required=True,
+            help="its controller listener, as it advertises it; the name is by default that of the old voters",
+        ),
+        flag("--static", help="write no voters (kraft.version 0): every server.properties has controller.quorum.voters"),
+        Option(
+            names=("--release-version", "-r"),
+            metavar="VERSION",
+            help="the release of the controller that will run on it (by default the newest)",
+        ),
+        flag("--force", help="also where the old quorum may still run, or the sources contradict each other or are damaged"),
+        DRY_RUN._replace(help="write nothing: show what would be done"),
+        COMMAND_CONFIG._replace(names=("--command-config", "-c"), help="how to ask the old voters: security.protocol, sasl.*, ssl.*"),
+        options.output("text", "json"),
+    ),
+    (Argument("source", "what is left: a directory, a checkpoint, a bundle", "+", "SOURCE", type="path", kind="source"),),
+    examples=(
+        (
+            "metashell quorum restore /var/lib/kafka --out /var/lib/kafka-new --node-id 1 --listener host1:9093",
+            "from the directory of the only controller that is left",
+        ),
+        (
+            "metashell quorum restore broker1/ broker2/ --out new --node-id 1 --listener host1:9093 --dry-run",
+            "what the brokers' own copies of the metadata log have",
+        ),
+        (
+            "metashell quorum restore broker1/ case.tar.gz --out new --node-id 1 --listener host1:9093 --static",
+            "with a bundle, for brokers with controller.quorum.voters",
+        ),
+    ),
+    epilog=(options.EXIT_STATUS,),
+    files=(
+        ("DIR/__cluster_metadata-0/OFFSET-EPOCH.checkpoint", "the metadata of the restored cluster"),
+        ("DIR/meta.properties.restoring", "left by an interrupted restore; the same command starts over"),
+    ),
+)
 LIVE_QUORUM = (QUORUM_DESCRIBE, ADD_CONTROLLER, REMOVE_CONTROLLER, UNREGISTER_CONTROLLER)
 """The commands on any cluster; start, status and stop work on a quorum of this machine."""
 
@@ -144,7 +202,7 @@ STOP = CommandSpec(
     examples=(("metashell quorum stop", "stop it"),),
     epilog=(options.EXIT_STATUS,),
 )
-_COMMANDS = (START, STATUS, STOP, *LIVE_QUORUM)
+_COMMANDS = (START, STATUS, STOP, *LIVE_QUORUM, RESTORE)
 
 QUORUM = CommandSpec(
     name="metashell-quorum",
@@ -154,7 +212,7 @@ QUORUM = CommandSpec(
         real brokers work against it.
 
         describe, add-controller, remove-controller and unregister-controller ask the quorum of any cluster, through its brokers or
-        controllers.
+        controllers. restore makes a new one from what is left of a lost one.
         """,
     options=(options.VERSION,),
     arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),
