@@ -478,7 +478,8 @@ def _other_findings(facts: RepairFacts, done: set[str]) -> Iterator[Refusal]:
     directories = tuple(replace(one, node=node) for one in (facts.own, *facts.siblings))
     configurations = () if facts.configuration is None else (replace(facts.configuration, node=node),)
     for finding in judge_disks(replace(facts.facts, directories=directories, configurations=configurations)).findings:
-        if finding.check.severity != BAD or finding.check.id in done:
+        # What follows from a fault that is repaired goes with it.
+        if finding.check.severity != BAD or not done.isdisjoint((finding.check.id, *finding.check.follows)):
             continue
         for found in finding:
             if _is_about(facts, found):
