@@ -136,8 +136,8 @@ def _ways_without_a_vote(facts: RepairFacts) -> tuple[str, ...]:
     ways = [f"while the others have a leader: metashell server starts on {facts.own.path} without a vote and fetches what is missing"]
     if kraft_version(facts.image()):
         ways.append(
-            f"or with Kafka's server: metashell quorum remove-controller --controller-id {node}, then format an empty directory with "
-            "--no-initial-controllers, start it, and metashell quorum add-controller once it has caught up"
+            f"or with Kafka's server: metashell quorum remove-controller {node}, then metashell storage format with an empty directory "
+            "and --no-initial-controllers, start it, and metashell quorum add-controller once it has caught up"
         )
     return (*ways, f"where no majority of the voters is left: {restore}")
 

@@ -368,7 +368,8 @@ def other_disk_votes(facts: Facts) -> Iterator[Found]:
             voter, own = uuid_text(named), uuid_text(identity.directory_id)
             steps = (
                 f"the disk with {voter} is there: mount that one",
-                f"it is lost: metashell quorum remove-controller {node.id} -d {voter}, then metashell quorum add-controller on this node",
+                f"it is lost: metashell quorum remove-controller {node.id} -d {voter}, then metashell quorum add-controller "
+                "--server-config server.properties on this node",
             )
             yield _found(directory, f"directory.id {own}; the voter set has {voter} for {node.id}", *steps)
 

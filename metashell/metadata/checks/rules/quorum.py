@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "voters without a registration as controller",
     IMAGE,
     endangers="features cannot be upgraded, and the voter may not run",
-    step="start the controller; if it is gone for good: metashell quorum remove-controller",
+    step="start the controller; if it is gone for good: metashell quorum remove-controller ID",
 )
 def unregistered_voter(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
