@@ -92,10 +92,21 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
     found += _leftover_items(facts)
     # Without its meta.properties a directory does not start, so the file comes last: a node never starts on half of a repair.
     found += [identity] if identity is not None else []
+    found = [_only_files(facts, item) for item in found]
     steps = tuple(item for item in found if isinstance(item, Step))
     refusals = [item for item in found if isinstance(item, Refusal)]
     refusals += _other_findings(facts, {item.check for item in found})
     return RepairPlan(facts.own.path, steps, tuple(refusals))
+
+
+def _only_files(facts: RepairFacts, item: Step | Refusal) -> Step | Refusal:
+    """A step as it is, unless a folder or a pipe has the file's name: that is nothing to replace."""
+    if isinstance(item, Refusal):
+        return item
+    path = os.path.join(facts.own.path, item.change.file)
+    if not os.path.lexists(path) or os.path.isfile(path):
+        return item
+    return Refusal(item.check, path, f"{item.cause}; it is not a regular file", ("move it out of the directory, then repair again",))
 
 
 # ---- the log
@@ -380,6 +391,8 @@ def _is_only_broker(facts: RepairFacts, own: int | None, voters: set[int]) -> bo
 
 def _torn_state(path: str) -> tuple[int, int] | None:
     """Epoch and leader of a quorum-state that is cut off behind them; None if it is not to be read, or other bytes follow."""
+    if not os.path.isfile(path):
+        return None
     data = read_text_file(path).rstrip(b"\0")
     match = _TORN_STATE.fullmatch(data)
     return None if match is None else (int(match[2]), int(match[1]))
