@@ -204,7 +204,7 @@ class Opening:
         run = self._cut(plan.run, plan.loss) if plan.run is not None else self._begin(plan.start)
         self._sync(run)
         self._finish_indexes(run)
-        epochs = _epochs_from(run, plan.start)
+        epochs = epochs_from(run, plan.start)
         self._write_texts(epochs)
         point = RecoveryPoint(self._disk, self._directory, self._epochs_for_point(run, plan), run.end_offset)
         try:
@@ -404,7 +404,7 @@ class Opening:
                 replace_file(self._disk, path, data)
 
 
-def _epochs_from(run: Run, start: int) -> list[tuple[int, int]]:
+def epochs_from(run: Run, start: int) -> list[tuple[int, int]]:
     """The epochs of the batches from `start` on; the epoch at `start` begins there."""
     if start >= run.end_offset:
         return []

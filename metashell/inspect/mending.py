@@ -36,13 +36,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.values import OffsetAndEpoch, uuid_text
 from metashell.disk.files import open_file
 from metashell.disk.mend import NEW_SUFFIX, FileChange
-from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, parse_name
+from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE, checkpoint_name, parse_name
 from metashell.disk.opening import judge_log
 from metashell.disk.properties import read_text_file
+from metashell.disk.recovery import segment_files
 from metashell.disk.segment import first_snapshot_fault
 from metashell.disk.state_files import NO_NODE, QuorumState, format_quorum_state, format_topic_id, read_leader_epochs
 from metashell.inspect.repair_facts import Refusal, RepairFacts, RepairRequest, Step, read_repair_facts
 from metashell.inspect.repair_identity import identity_step
+from metashell.inspect.repair_small_files import EPOCH_MAX, small_file_items
+from metashell.inspect.verify.output import start_of
 from metashell.metadata.checks import judge_disks
 from metashell.metadata.checks.facts import Identity, QuorumNote
 from metashell.metadata.checks.model import BAD
@@ -52,7 +55,8 @@ from metashell.metadata.checks.partitions import NO_DIRECTORIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metashell.metadata.checks.facts import PartitionDirectory
+    from metashell.disk.recovery import Run
+    from metashell.metadata.checks.facts import Facts, PartitionDirectory
     from metashell.metadata.checks.model import Found
     from metashell.metadata.image import MetadataImage
 
@@ -87,9 +91,12 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
             facts = replace(facts, log=judge_log(facts.folder, assumed=name.snapshot_id))
         if not any(isinstance(item, Refusal) for item in found):
             found += _tail_items(facts)
-        found += _quorum_state_items(facts)
+        found += small_file_items(facts)
+        if not any(item.check == "quorum_state_form" for item in found):
+            found += _quorum_state_items(facts)
     found += _topic_items(facts)
-    found += _leftover_items(facts)
+    changed = {item.change.file for item in found if isinstance(item, Step)}
+    found += [item for item in _leftover_items(facts) if item.change.file not in changed]
     # Without its meta.properties a directory does not start, so the file comes last: a node never starts on half of a repair.
     found += [identity] if identity is not None else []
     found = [_only_files(facts, item) for item in found]
@@ -123,8 +130,12 @@ def _tail_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
         cause = f"{plan.loss.reason}{until}: records that this node may have acknowledged are gone"
         yield Refusal("damaged_log", facts.folder, cause, _ways_without_a_vote(facts))
         return
+    if plan.over is not None and log.run is not None and log.run.end_offset > plan.over.offset:
+        yield Refusal("contradicted_log", facts.folder, _contradiction(log.run, plan.over), _WAYS_OF_TWO_HISTORIES)
+        return
     if plan.run is None:
         return
+    yield from _covered_segments(facts, plan.run)
     last = plan.run.segments[-1]
     flaw = log.flaws.get(last.path)
     if flaw is not None:
@@ -133,6 +144,39 @@ def _tail_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
         proof = f"no whole batch lies behind byte {last.size}, so nobody was told that this write was durable"
         reason = f"{proof}; the log ends at offset {last.end_offset}"
         yield Step("torn_tail", FileChange("cut", file, size=last.size), cause, reason)
+
+
+def _covered_segments(facts: RepairFacts, run: Run) -> Iterator[Step]:
+    """Put the segments aside that do not join the log and lie in front of it: Kafka would drop all that follows their damage."""
+    log = facts.log
+    assert log is not None
+    for base in log.found.segments:
+        if base >= run.base_offset:
+            continue
+        for path in segment_files(facts.folder, base):
+            if os.path.isfile(path):
+                name = os.path.basename(path)
+                cause = f"{name}: does not join the log, which begins at offset {run.base_offset}"
+                reason = (
+                    f"a whole checkpoint has everything before offset {run.base_offset}; Kafka would drop what follows the damage instead"
+                )
+                yield Step("covered_segment", FileChange("move", f"{METADATA_DIRECTORY}/{name}"), cause, reason)
+
+
+_WAYS_OF_TWO_HISTORIES: Final = (
+    "a checkpoint of this cluster is right, and every start drops what contradicts it: compare both with the other voters' logs "
+    "(metashell verify with all their directories)",
+    "one of another cluster, or with a wrong name, is moved out of the directory",
+)
+
+
+def _contradiction(run: Run, over: OffsetAndEpoch) -> str:
+    epoch = run.epoch_at(over.offset - 1)
+    has = "begins late" if epoch is None else f"has epoch {epoch} there"
+    return (
+        f"checkpoint {checkpoint_name(over)} ends at offset {over.offset} in epoch {over.epoch}, and the log {has}: "
+        f"a start drops the log up to offset {run.end_offset}"
+    )
 
 
 def _ways_without_a_vote(facts: RepairFacts) -> tuple[str, ...]:
@@ -279,11 +323,22 @@ def _quorum_state_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
         cause = f"quorum-state is missing; the log ends in epoch {log.last_epoch}" if log.last_epoch > 0 else ""
     elif note.epoch < log.last_epoch:
         cause = f"quorum-state is of epoch {note.epoch}; the log ends in epoch {log.last_epoch}"
+    elif note.epoch >= EPOCH_MAX:
+        cause = f"quorum-state: {note.epoch} is no epoch that an election can have"
     elif note.leader_id < NO_NODE or note.voted_id < NO_NODE:
         cause = f"quorum-state: leader {note.leader_id} and vote {note.voted_id} are no ids"
     if not cause:
         return
     place = os.path.join(facts.folder, QUORUM_STATE)
+    led = max(
+        [epoch for _, epoch in filter(None, [log.last_leader])] + [one.epoch for one in log.checkpoints if not one.trouble], default=0
+    )
+    if not log.start_offset and log.last_epoch > led:
+        text = (
+            f"{cause}; but no LeaderChange record begins epoch {log.last_epoch}: the epoch of a batch, which no checksum covers, is damaged"
+        )
+        yield Refusal("damaged_epoch", facts.folder, text, _ways_without_a_vote(facts))
+        return
     if facts.node_id is None:
         yield Refusal("old_quorum_state", place, f"{cause}; it is not known which node this is", ("repair meta.properties first",))
         return
@@ -323,9 +378,9 @@ def _safe_election(facts: RepairFacts) -> tuple[_Election | None, tuple[str, ...
     log = facts.own_log
     assert log is not None
     own, voters = facts.node_id, voters_of(facts.node, facts.facts)
-    noted = log.quorum_note.epoch if isinstance(log.quorum_note, QuorumNote) else 0
-    cached = max((epoch for epoch, _ in log.epochs), default=0) if isinstance(log.epochs, tuple) else 0
-    newest = max(log.last_epoch, noted, cached, 0)
+    note = log.quorum_note
+    noted = note.epoch if isinstance(note, QuorumNote) and note.epoch < EPOCH_MAX else 0
+    newest = max(log.last_epoch, noted, 0)
     if _is_only_broker(facts, own, set(voters)):
         return _Election(newest, NO_NODE, "the node is a broker and no voter, so it never votes"), ()
     torn = _torn_state(os.path.join(facts.folder, QUORUM_STATE)) if isinstance(log.quorum_note, str) else None
@@ -487,10 +542,7 @@ def _leftover_items(facts: RepairFacts) -> Iterator[Step]:
 
 def _other_findings(facts: RepairFacts, done: set[str]) -> Iterator[Refusal]:
     """The other bad findings of the checks about this directory."""
-    node = facts.own.node
-    directories = tuple(replace(one, node=node) for one in (facts.own, *facts.siblings))
-    configurations = () if facts.configuration is None else (replace(facts.configuration, node=node),)
-    for finding in judge_disks(replace(facts.facts, directories=directories, configurations=configurations)).findings:
+    for finding in judge_disks(_facts_of_the_node(facts)).findings:
         # What follows from a fault that is repaired goes with it.
         if finding.check.severity != BAD or not done.isdisjoint((finding.check.id, *finding.check.follows)):
             continue
@@ -507,4 +559,23 @@ def _is_about(facts: RepairFacts, found: Found) -> bool:
     return any(place == own or place.startswith(f"{own}/") for place in places)
 
 
-__all__ = ["RepairPlan", "RepairRequest", "plan_repair"]
+def judge_start(request: RepairRequest) -> list[Refusal]:
+    """What would keep Kafka's newest release from a safe start on the directory as it is now, by the rules of `verify --start-safe`."""
+    facts = read_repair_facts(request)
+    if facts.log is None:
+        return []
+    verdict = start_of(_facts_of_the_node(facts), facts.own.node)
+    if verdict.is_safe:
+        return []
+    return [Refusal("start", facts.own.path, str(verdict), (f"metashell verify --start-safe {facts.own.path} shows the files",))]
+
+
+def _facts_of_the_node(facts: RepairFacts) -> Facts:
+    """The facts as a server of this node sees them: of its own directories alone."""
+    node = facts.own.node
+    directories = tuple(replace(one, node=node) for one in (facts.own, *facts.siblings))
+    configurations = () if facts.configuration is None else (replace(facts.configuration, node=node),)
+    return replace(facts.facts, directories=directories, configurations=configurations)
+
+
+__all__ = ["RepairPlan", "RepairRequest", "judge_start", "plan_repair"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from metashell.disk.format import Given
     from metashell.disk.mend import JournalEntry, TakenBack
-    from metashell.inspect.mending import RepairPlan
+    from metashell.inspect.mending import RepairPlan, RepairRequest
 
 
 _VERBS = {
@@ -98,7 +98,8 @@ def _show(tool: str, values: SimpleNamespace, given: Given) -> int:
         raise MetashellError(f"{values.directory}: in use by a running process, which holds its .lock")
     if any(run.state != "done" for run in read_journal(values.directory)):
         complain(tool, f"{values.directory}: a repair was interrupted; it is taken back first, so the steps may be others then")
-    return _answer(values, _plan(values, given), None)
+    plan = _plan(values, given)
+    return _answer(values, _judged(values, given, plan) if not plan.steps else plan, None)
 
 
 def _repair(tool: str, values: SimpleNamespace, given: Given) -> int:
@@ -116,13 +117,31 @@ def _repair(tool: str, values: SimpleNamespace, given: Given) -> int:
             complain(tool, _taken_text(values.directory, taken))
         plan = _plan(values, given)
         entries = write_changes(values.directory, plan.changes, int(time() * 1000), disk) if plan.steps else ()
+        plan = _judged(values, given, plan)
     return _answer(values, plan, entries)
 
 
 def _plan(values: SimpleNamespace, given: Given) -> RepairPlan:
-    from metashell.inspect.mending import RepairRequest, plan_repair
+    from metashell.inspect.mending import plan_repair
 
-    request = RepairRequest(
+    with show_progress(f"reading {values.directory}"):
+        return plan_repair(_request(values, given))
+
+
+def _judged(values: SimpleNamespace, given: Given, plan: RepairPlan) -> RepairPlan:
+    """The plan with what would still keep Kafka from a safe start on the directory as it is now."""
+    from metashell.inspect.mending import judge_start
+
+    if plan.refusals:
+        return plan
+    with show_progress(f"checking {values.directory}"):
+        return plan._replace(refusals=tuple(judge_start(_request(values, given))))
+
+
+def _request(values: SimpleNamespace, given: Given) -> RepairRequest:
+    from metashell.inspect.mending import RepairRequest
+
+    return RepairRequest(
         path=values.directory,
         sources=tuple(getattr(values, "from")),
         config=values.config,
@@ -130,8 +149,6 @@ def _plan(values: SimpleNamespace, given: Given) -> RepairPlan:
         date=given.date,
         new_uuid=given.new_uuid,
     )
-    with show_progress(f"reading {values.directory}"):
-        return plan_repair(request)
 
 
 def _answer(values: SimpleNamespace, plan: RepairPlan, entries: tuple[JournalEntry, ...] | None) -> int:
