@@ -294,7 +294,8 @@ class Opening:
             if fault is None:
                 break
             if id == BOOTSTRAP_SNAPSHOT_ID:
-                reason = f"{fault.reason}; it is what formatting left: copy that file from another controller of the cluster"
+                copied = "metashell storage repair --from DIRECTORY copies it from another controller"
+                reason = f"{fault.reason}; it is what formatting left: {copied}"
                 raise LogCorruptError(path, max(fault.position, 0), reason)
             rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
         return [id for id in ids if id not in rotten], rotten

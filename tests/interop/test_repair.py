@@ -24,7 +24,7 @@ from tests.java import BEFORE, KAFKA, host_command
 from tests.running import Outcome, run_main
 from tools.interop.brokers_traffic import Writer, check_written, read_topic
 from tools.interop.host import Host
-from tools.interop.mixed_quorum import QUIET
+from tools.interop.mixed_quorum import QUIET, MixedQuorum
 from tools.interop.nodes import broker_settings, cluster, controller_settings, format_directories, free_ports, write_config
 from tools.interop.replaced_quorum import ReplacedQuorum
 
@@ -92,6 +92,24 @@ def test_kafka_starts_with_all_topics_on_a_repaired_directory(name: str, version
 
 
 STATIC: Final = {"controller.quorum.voters": "1@localhost:9093"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_our_controller_starts_with_all_topics_on_a_repaired_directory(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    with cluster(lambda *words: list(words), tmp_path) as place:
+        (port,) = free_ports(1)
+        quorum = MixedQuorum(place, {1: port}, {})
+        case.damage(make_base(quorum.directory(1), case.kind))
+        source = tmp_path / "source" / "d"
+        make_base(source, case.kind)
+        settings = controller_settings(1, port, quorum.directory(1), {"controller.quorum.voters": f"1@localhost:{port}"})
+        config = write_config(quorum.config(1), settings)
+        done = repair(quorum.directory(1), "-c", str(config), *(["--from", str(source)] if case.has_source else []))
+        assert done.status == 0, done
+        quorum.start(1)
+        quorum.wait_for("a leader", lambda described: described.leader_id == 1)
+        assert topics_in(quorum.directory(1)) == LOG.topics
 
 
 @VERSIONS
