@@ -96,7 +96,7 @@ def _fault(facts: RepairFacts) -> tuple[str, str, dict[str, str]]:
     if own_id is not None and int.from_bytes(own_id, "big") < _RESERVED_IDS:
         return "reserved_directory_id", f"directory.id {uuid_text(own_id)} is reserved", _without(lines, "directory.id")
     twin = _twin(facts, own_id)
-    if twin is not None and _assigned_elsewhere(facts, identity):
+    if twin is not None:
         cause = f"directory.id {lines.get('directory.id', '')} is that of {twin.path}"
         return "duplicate_directory_id", cause, _without(lines, "directory.id")
     expected = {one.identity.cluster_id for one in facts.siblings if isinstance(one.identity, Identity)} - {None}
@@ -199,6 +199,13 @@ def _directory_id(facts: RepairFacts, lines: dict[str, str], node: int) -> Claim
     if own is not None and int.from_bytes(own, "big") >= _RESERVED_IDS:
         return Claim(uuid_text(own), "its own line")
     image = facts.image()
+    identity = facts.own.identity
+    twin = _twin(facts, identity.directory_id) if isinstance(identity, Identity) else None
+    if isinstance(identity, Identity) and twin is not None and not (_never_started(facts) or _assigned_elsewhere(facts, identity)):
+        raise Unproven(
+            "nothing shows that this directory is the copy: no partition that lies here is assigned to another id",
+            f"try the same with {twin.path}, or give the one that was copied an id of its own (metashell storage random-uuid)",
+        )
     if image is None and _never_started(facts):
         return Claim(uuid_text(facts.request.new_uuid()), "new: the node has never started")
     if image is None:

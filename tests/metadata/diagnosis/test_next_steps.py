@@ -162,6 +162,9 @@ STEPS: Final[dict[str, Step]] = {
         check="torn_identity", make=formatted(lambda at: (at / "d2" / META_PROPERTIES).write_text(""))
     ),
     "two disks with one id": Step(check="duplicate_directory_id", make=two_disks(properties(1, disk(1, 1)))),
+    "the same of a node that was only formatted": Step(
+        check="duplicate_directory_id", make=formatted(lambda at: rewrite(at, "d2", uuid_text(disk(7, 2)), uuid_text(disk(7, 1))))
+    ),
     "a disk with another cluster's id whose topics are this one's": Step(
         check="other_cluster", make=two_disks(properties(1, disk(1, 2)).replace("QUJDREVGR0hJSktMTU5PUA", "WlhDVkJOTUFTREZHSEpLTA"))
     ),
