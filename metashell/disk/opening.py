@@ -14,7 +14,6 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
 
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
@@ -103,47 +102,6 @@ def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_siz
     return Opening(disk, directory, index_of, accept_loss=accept_loss).run()
 
 
-class LogState(NamedTuple):
-    """What an opening would do to a log, with the files as they are now.
-
-    `reason` says why the log cannot start, and is empty if it can. `flaws` are the places where segments would be cut, by path; `found` are
-    the names in the directory. The segments of `plan.run` are closed.
-    """
-
-    found: FoundFiles
-    plan: OpeningPlan | None
-    flaws: dict[str, Flaw]
-    run: Run | None
-    reason: str = ""
-
-
-class ReadingDisk(Disk):
-    """The real file system for what only reads: files are opened without the right to write."""
-
-    def open_file(self, path: str) -> int:
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
-def judge_log(directory: str, assumed: OffsetAndEpoch | None = None) -> LogState:
-    """Judge the log in a directory by the rules of `open_metadata`, and change nothing.
-
-    `assumed` is a snapshot that is to be put there, and whole. Errors: OSError.
-    """
-    disk = ReadingDisk()
-    found = list_files(directory)
-    if assumed is not None:
-        found.snapshots = sorted({*found.snapshots, assumed})
-
-    def index_of(base_offset: int) -> SegmentIndex:
-        return SegmentIndex(disk, directory, base_offset, _UNUSED_INDEX, _UNUSED_INDEX)
-
-    return Opening(disk, directory, index_of, accept_loss=True, assumed=assumed).judge(found)
-
-
-_UNUSED_INDEX: Final = 4096
-"""The interval and size of indexes that are never written."""
-
-
 class Opening:
     """One recovery of a directory. With `accept_loss`, a log with lost records is accepted as it is."""
 
@@ -173,16 +131,17 @@ class Opening:
             self._scan.close()
             raise
 
-    def judge(self, found: FoundFiles) -> LogState:
-        """Judge the log and close its files. Errors: OSError."""
-        run, flaws = None, {}
+    def judge(self, found: FoundFiles) -> tuple[OpeningPlan | None, dict[str, Flaw], Run | None, str]:
+        """The plan, the flaws by path, the run, and why the log cannot start; nothing is changed or stays open. Errors: OSError."""
+        run: Run | None = None
+        flaws: dict[str, Flaw] = {}
         try:
             self._scan.read(found.segments)
             run, flaws = self._scan.runs[0] if self._scan.runs else None, dict(self._scan.flaws)
             plan = self._plan(found)
-            return LogState(found, plan, flaws, plan.run or run)
+            return plan, flaws, plan.run or run, ""
         except LogCorruptError as error:
-            return LogState(found, None, flaws, run, str(error))
+            return None, flaws, run, str(error)
         finally:
             self._scan.close()
 

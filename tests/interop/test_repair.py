@@ -15,7 +15,7 @@ from metashell.common.errors import MetashellError
 from metashell.disk.mend import write_changes
 from metashell.disk.source import open_directory
 from metashell.disk.state_files import read_quorum_state
-from metashell.inspect.mending import RepairRequest, judge_start, plan_repair
+from metashell.inspect.repair.plan import RepairRequest, judge_start, plan_repair
 from metashell.metadata.image import load_image
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
 from tests.interop.start_cases import Damage, above, both, cases, change, put, remove

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from metashell.disk.format import Given
     from metashell.disk.mend import JournalEntry, TakenBack
-    from metashell.inspect.mending import RepairPlan, RepairRequest
+    from metashell.inspect.repair.plan import RepairPlan, RepairRequest
 
 
 _VERBS = {
@@ -116,13 +116,14 @@ def _repair(tool: str, values: SimpleNamespace, given: Given) -> int:
         if taken is not None:
             complain(tool, _taken_text(values.directory, taken))
         plan = _plan(values, given)
-        entries = write_changes(values.directory, plan.changes, int(time() * 1000), disk) if plan.steps else ()
+        with show_progress(f"changing {values.directory}"):
+            entries = write_changes(values.directory, plan.changes, int(time() * 1000), disk) if plan.steps else ()
         plan = _judged(values, given, plan)
     return _answer(values, plan, entries)
 
 
 def _plan(values: SimpleNamespace, given: Given) -> RepairPlan:
-    from metashell.inspect.mending import plan_repair
+    from metashell.inspect.repair.plan import plan_repair
 
     with show_progress(f"reading {values.directory}"):
         return plan_repair(_request(values, given))
@@ -130,7 +131,7 @@ def _plan(values: SimpleNamespace, given: Given) -> RepairPlan:
 
 def _judged(values: SimpleNamespace, given: Given, plan: RepairPlan) -> RepairPlan:
     """The plan with what would still keep Kafka from a safe start on the directory as it is now."""
-    from metashell.inspect.mending import judge_start
+    from metashell.inspect.repair.plan import judge_start
 
     if plan.refusals:
         return plan
@@ -139,7 +140,7 @@ def _judged(values: SimpleNamespace, given: Given, plan: RepairPlan) -> RepairPl
 
 
 def _request(values: SimpleNamespace, given: Given) -> RepairRequest:
-    from metashell.inspect.mending import RepairRequest
+    from metashell.inspect.repair.plan import RepairRequest
 
     return RepairRequest(
         path=values.directory,

@@ -12,7 +12,7 @@ import pytest
 from metashell.cli.main import main
 from metashell.disk.names import METADATA_DIRECTORY
 from tests.disk.mend_cases import tree_of
-from tests.inspect.test_mending import combined, dynamic, lost_state
+from tests.inspect.repair.test_plan import combined, dynamic, lost_state
 from tests.metadata.diagnosis.disks import TOPIC
 from tests.running import Outcome, run_main
 

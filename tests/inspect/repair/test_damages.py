@@ -8,8 +8,8 @@ import pytest
 
 from metashell.common.errors import MetashellError
 from metashell.disk.mend import undo, write_changes
-from metashell.disk.opening import judge_log
-from metashell.inspect.mending import RepairRequest, plan_repair
+from metashell.inspect.repair.log_state import judge_log
+from metashell.inspect.repair.plan import RepairRequest, plan_repair
 from tests.disk.mend_cases import tree_of
 from tests.interop.start_bases import make_base
 from tests.interop.start_cases import Damage, cases, random_case

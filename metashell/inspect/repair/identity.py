@@ -23,7 +23,7 @@ from metashell.common.values import ZERO_UUID, uuid_from_text, uuid_text
 from metashell.disk.mend import FileChange
 from metashell.disk.names import META_PROPERTIES
 from metashell.disk.properties import MetaProperties, format_meta_properties
-from metashell.inspect.repair_facts import Refusal, RepairFacts, Step
+from metashell.inspect.repair.facts import Refusal, RepairFacts, Step
 from metashell.metadata.checks.facts import Identity
 from metashell.metadata.checks.nodes import is_whole
 from metashell.metadata.checks.partitions import NO_DIRECTORIES

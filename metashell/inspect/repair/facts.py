@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.errors import MetashellError, StorageError
 from metashell.common.values import ZERO_UUID
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
-from metashell.disk.opening import LogState, judge_log
 from metashell.disk.properties import PREPARED
 from metashell.disk.source import DirectorySource, open_source
+from metashell.inspect.repair.log_state import LogState, judge_log
 from metashell.metadata.checks.facts import Configuration, Facts, Identity, LogDirectory
 from metashell.metadata.checks.nodes import ServerNode, is_whole
 from metashell.metadata.directory_facts import metadata_folder

@@ -15,12 +15,13 @@ from metashell.disk.mend import write_changes
 from metashell.disk.names import METADATA_DIRECTORY, segment_name
 from metashell.disk.properties import read_meta_properties
 from metashell.disk.state_files import read_quorum_state, read_topic_id
-from metashell.inspect.mending import RepairPlan, RepairRequest, plan_repair
+from metashell.inspect.repair.plan import RepairPlan, RepairRequest, plan_repair
 from tests.disk.mend_cases import tree_of
 from tests.metadata.diagnosis.disks import CLUSTER, OTHER_TOPIC, TOPIC, Disk, disk, known, partition, properties, topic
 
+LEAD = 12
 NEW_ID = bytes(range(50, 66))
-DEMO = Path(__file__).parents[2] / "metashell" / "demo" / "data"
+DEMO = Path(__file__).parents[3] / "metashell" / "demo" / "data"
 
 
 def plan(place: Path, *sources: Path, **more: object) -> RepairPlan:
@@ -217,6 +218,16 @@ def test_an_only_voter_and_a_broker_need_nobody(tmp_path: Path) -> None:
     path = lost_state(broker)
     assert "never votes" in repaired(broker).steps[0].reason
     assert read_quorum_state(str(path)).leader_epoch == 5
+
+
+def test_a_node_of_which_nobody_knows_whether_it_votes_is_no_broker_alone(tmp_path: Path) -> None:
+    unknown = Disk(node=4, voter_ids=(1,), brokers=(4,), controllers=()).write(tmp_path / "4")
+    lost_state(unknown)
+    log = unknown / METADATA_DIRECTORY / segment_name(0)
+    # Without its first batch, the log has no election that names voters.
+    first = LEAD + int.from_bytes(log.read_bytes()[8:LEAD], "big")
+    log.write_bytes(log.read_bytes()[first:])
+    assert checks_of(plan(unknown))[0] == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from metashell.disk.state_files import (
     read_leader_epochs,
     read_quorum_state,
 )
-from metashell.inspect.repair_facts import Refusal, RepairFacts, Step
+from metashell.inspect.repair.facts import Refusal, RepairFacts, Step
 from metashell.inspect.verify.start import ServerExit
 from metashell.inspect.verify.start.load import check_topic_id, is_sane_transaction_index, read_bootstrap, read_election, read_epochs
 
@@ -102,7 +102,7 @@ def _election_items(facts: RepairFacts) -> Iterator[Step]:
     try:
         state = read_quorum_state(path)
     except (MetashellError, OSError):
-        return  # `mending` rebuilds it, or says why not
+        return  # `election` rebuilds it, or says why not
     own = facts.own_log
     ids = state.leader_id, state.voted_id
     is_sound = own is not None and own.last_epoch <= state.leader_epoch < EPOCH_MAX and min(ids) >= -1 and max(ids) <= EPOCH_MAX
