@@ -78,6 +78,7 @@ def without_leftovers(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in tree_of(folder).items() if not name.endswith(left)}
 
 
+@pytest.mark.slow
 def test_after_a_crash_at_any_step_a_repair_is_done_or_can_be_done_again(tmp_path: Path) -> None:
     real, start, work = (make(tmp_path / name) for name in ("real", "start", "work"))
     shutil.rmtree(work)
