@@ -75,10 +75,18 @@ def client(address: str) -> Any:
 
 
 @pytest.fixture
-def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URI of an empty bucket; the environment says where and how."""
     for name, value in environment(s3_server).items():
         monkeypatch.setenv(name, value)
     bucket = f"bucket-{next(_NUMBERS)}"
     client(s3_server).create_dir(bucket)
-    return f"s3://{bucket}"
+    yield f"s3://{bucket}"
+    forget_clients()
+
+
+def forget_clients() -> None:
+    """Close the clients that this process keeps: each bucket has its own here, and each holds three descriptors."""
+    from metashell.tables.stores.file_systems import KEPT_SYSTEMS
+
+    KEPT_SYSTEMS.clear()

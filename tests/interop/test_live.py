@@ -27,7 +27,7 @@ from metashell.net.security import SecurityConfig, security_config
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import Target, describe_quorum_request
 from tests.java import KAFKA, kafka_command, lone_controllers
-from tests.running import command_line, run_main
+from tests.running import command_line, no_longer_than, run_main
 from tools.interop.nodes import Cluster, Node, broker_settings, controller_settings, format_directories, free_ports, write_config
 
 pytestmark = pytest.mark.slow
@@ -186,17 +186,20 @@ def snapshot_offsets(folder: Path) -> list[int]:
 
 
 class Shell:
-    """`kafka-shell` as a process of its own, ended by Ctrl-C."""
+    """`kafka-shell watch PATH` as a process of its own, ended by Ctrl-C. The path does not exist yet."""
 
-    def __init__(self, *words: str) -> None:
-        command = command_line("metashell.cli.inspect.kafka_shell", "-v", *words)
+    def __init__(self, controllers: str, path: str) -> None:
+        command = command_line("metashell.cli.inspect.kafka_shell", "-v", "-C", controllers, "watch", "-o", "jsonl", path)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        # Nothing is told before it is attached.
-        assert ": quorum, committed to offset " in pipe_of(self.process.stderr).readline()
+        # What changes between these two lines is in the image that the watch begins with: it would never be printed.
+        for expected in (": quorum, committed to offset ", "does not exist yet, waiting"):
+            with no_longer_than(int(LIMIT_S)):
+                assert expected in pipe_of(self.process.stderr).readline()
 
     def line(self) -> str:
         """The next line of its output, which is waited for."""
-        return pipe_of(self.process.stdout).readline()
+        with no_longer_than(int(LIMIT_S)):
+            return pipe_of(self.process.stdout).readline()
 
     def change(self, path: str) -> dict[str, Any]:
         """The next change of a path."""
@@ -246,7 +249,7 @@ def test_a_quorum_is_followed_through_all_that_happens_to_it_and_does_not_notice
 
     # Of all that were named one dies soon.
     with attach(Target(controllers=tuple(Address("localhost", port) for port in quorum.ports.values()))) as source:
-        shell = shells("-C", ",".join(f"{id}@localhost:{port}" for id, port in quorum.ports.items()), "watch", "-o", "jsonl", topics)
+        shell = shells(",".join(f"{id}@localhost:{port}" for id, port in quorum.ports.items()), f"{topics}/*")
         wait_for(source, lambda image: BROKER_ID in image.cluster.brokers and not image.cluster.brokers[BROKER_ID].fenced)
         quorum.create_topic("orders")
         wait_for(source, lambda image: "orders" in image.topics.by_name)
@@ -353,8 +356,8 @@ def test_a_log_that_is_cut_away_while_we_sleep_is_loaded_anew_without_a_word(
     }
     quorum = running(KAFKA, (1,), settings)
     quorum.wait_for_leader()
-    shell = shells("-C", quorum.words, "watch", "-o", "jsonl", "/image/configs")
     path = "/image/configs/BROKER/log.retention.ms"
+    shell = shells(quorum.words, path)
     quorum.set_default("log.retention.ms", "1")
     seen = shell.change(path)
     shell.process.send_signal(signal.SIGSTOP)

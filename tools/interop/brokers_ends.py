@@ -12,7 +12,7 @@ from confluent_kafka.admin import ConsumerGroupDescription
 from metashell.disk.source import open_directory
 from metashell.metadata.image import MetadataImage, load_image
 from tools.interop.brokers import CONTROLLERS
-from tools.interop.brokers_acts import METADATA, PARTITIONS, STALL_S, Story, StoryError
+from tools.interop.brokers_acts import COPIER_STALL_S, METADATA, PARTITIONS, Story, StoryError
 from tools.interop.brokers_history import compare_logs, read_history
 from tools.interop.brokers_traffic import TrafficError, check_copied, check_decided, check_seen, check_written, read_topic, without_repeats
 from tools.interop.nodes import NodeFailedError
@@ -49,7 +49,7 @@ def end_traffic(story: Story) -> None:
 
     story.cluster.wait_until("the group has read all", lambda _: len(set().union(*(member.seen for member in story.members))) >= read)
     try:
-        story.cluster.wait_until("all is copied", has_copied, STALL_S)
+        story.cluster.wait_until("all is copied", has_copied, COPIER_STALL_S)
     except NodeFailedError:
         story.tell(f"the copier stands still: {dict(story.copier.errors)}, {story.copier.where()}")
         story.replace_copier()

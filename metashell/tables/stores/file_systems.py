@@ -45,7 +45,8 @@ _AWS_VARIABLES = (
     "AWS_DEFAULT_REGION",
 )
 """Environment variables that a client reads when it is made."""
-_SYSTEMS: dict[tuple[object, ...], Any] = {}
+KEPT_SYSTEMS: dict[tuple[object, ...], Any] = {}
+"""Clients with their open connections, by store and by what they were made from."""
 _NO_HDFS = "hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME, JAVA_HOME and CLASSPATH=$(hadoop classpath --glob)"
 _UNREADABLE = "Cannot parse URI"
 _QUOTED = "not a URI: characters that mean something in one are quoted, a space as %20, a / in a secret key as %2F"
@@ -108,7 +109,7 @@ def _opened(uri: str) -> tuple[Any, str]:
     # A client's connections are worth keeping: thousands of files lie in one bucket.
     place, _, query = rest.partition("?")
     root = (os.getpid(), f"{scheme}{mark}{place.partition('/')[0]}?{query}", *map(os.environ.get, _AWS_VARIABLES))
-    return _SYSTEMS.setdefault(root, system), path
+    return KEPT_SYSTEMS.setdefault(root, system), path
 
 
 def _unsigned(uri: str) -> tuple[Any, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -46,7 +47,11 @@ def run(path: Path, folder: Path, jobs: int, output: str) -> tuple[int, bytes, s
 
 def children() -> set[str]:
     """The processes that this one has started, a zombie that nobody collected among them."""
-    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found.update((task / "children").read_text().split())
+    return found
 
 
 @pytest.fixture(autouse=True)
