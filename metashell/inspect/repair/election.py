@@ -82,7 +82,7 @@ def quorum_state_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     yield Step("old_quorum_state", change, cause, f"{election.text}: {election.proof}")
 
 
-class _Election(NamedTuple):
+class Election(NamedTuple):
     """What to write: no vote can come back in `epoch`. `leader` is that of the epoch, -1 if the epoch is a new one."""
 
     epoch: int
@@ -96,7 +96,7 @@ class _Election(NamedTuple):
         return f"epoch {self.epoch}, without a leader and a vote"
 
 
-def _safe_election(facts: RepairFacts) -> tuple[_Election | None, tuple[str, ...]]:
+def _safe_election(facts: RepairFacts) -> tuple[Election | None, tuple[str, ...]]:
     """The state to begin with, else None and the ways to prove one."""
     log = facts.own_log
     assert log is not None
@@ -105,24 +105,24 @@ def _safe_election(facts: RepairFacts) -> tuple[_Election | None, tuple[str, ...
     noted = note.epoch if isinstance(note, QuorumNote) and note.epoch < EPOCH_MAX else 0
     newest = max(log.last_epoch, noted, 0)
     if _is_only_broker(facts, own, set(voters)):
-        return _Election(newest, NO_NODE, "the node is a broker and no voter, so it never votes"), ()
+        return Election(newest, NO_NODE, "the node is a broker and no voter, so it never votes"), ()
     torn = _torn_state(os.path.join(facts.folder, QUORUM_STATE)) if isinstance(log.quorum_note, str) else None
     if torn is not None and torn[0] >= newest:
-        return _after(*torn, f"the file is cut off behind its epoch, {torn[0]}, and a vote is never newer than the file"), ()
+        return election_after(*torn, f"the file is cut off behind its epoch, {torn[0]}, and a vote is never newer than the file"), ()
     if own is not None and set(voters) == {own}:
-        return _Election(newest + 1, NO_NODE, f"node {own} is the only voter, so all its votes were for itself"), ()
+        return Election(newest + 1, NO_NODE, f"node {own} is the only voter, so all its votes were for itself"), ()
     notes = _notes_of_others(facts)
     missing = sorted(id for id in voters if id != own and id not in notes)
     epochs = {id: max(note.epoch, log_epoch) for id, (note, log_epoch) in notes.items()}
     if facts.request.epoch is not None:
         highest = max(newest, facts.request.epoch, *epochs.values())
         proof = f"no other voter knows an epoch above {highest}, as --epoch {facts.request.epoch} says"
-        return _after(highest, _leader_of(facts, highest), proof), ()
+        return election_after(highest, _leader_of(facts, highest), proof), ()
     if voters and own is not None and not missing:
         highest = max(newest, *epochs.values())
         seen = ", ".join(f"{id} has {epoch}" for id, epoch in sorted(epochs.items()))
         proof = f"of the other voters {seen}, and a candidate writes its epoch down before it asks for votes"
-        return _after(highest, _leader_of(facts, highest), proof), ()
+        return election_after(highest, _leader_of(facts, highest), proof), ()
     who = f"of voter {' and '.join(map(str, missing))}" if missing else "of all other voters"
     return None, (
         f"name the directories {who} with --from: their quorum-state shows in which epochs this node may have voted",
@@ -130,9 +130,9 @@ def _safe_election(facts: RepairFacts) -> tuple[_Election | None, tuple[str, ...
     )
 
 
-def _after(epoch: int, leader: int, proof: str) -> _Election:
+def election_after(epoch: int, leader: int, proof: str) -> Election:
     """The state of a node that may have voted in all epochs up to this one."""
-    return _Election(epoch, leader, proof) if leader >= 0 else _Election(epoch + 1, NO_NODE, proof)
+    return Election(epoch, leader, proof) if leader >= 0 else Election(epoch + 1, NO_NODE, proof)
 
 
 def _notes_of_others(facts: RepairFacts) -> dict[int, tuple[QuorumNote, int]]:
