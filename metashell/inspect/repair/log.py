@@ -1,7 +1,7 @@
 """Steps for the metadata log: its torn tail, segments that do not join it, and checkpoints.
 
 Only a torn tail is cut, by the rules of `disk.recovery`: no whole batch lies behind it, and neither the recovery point nor a later epoch in
-leader-epoch-checkpoint says that more was on disk. Nobody was told that such records are durable. All else is damage: the node acknowledged
+leader-epoch-checkpoint says that more was on disk. Such records were never acknowledged. All else is damage: the node acknowledged
 records that it does not have any more, so it must fetch them again without a vote.
 
 A log that begins late needs a whole checkpoint at or behind its beginning. One of another node fits if it is of the same cluster, and if
@@ -51,7 +51,7 @@ def tail_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     if flaw is not None:
         file = f"{METADATA_DIRECTORY}/{last.name}"
         cause = f"{last.name}: byte {last.size}: {flaw.reason}"
-        proof = f"no whole batch lies behind byte {last.size}, so nobody was told that this write was durable"
+        proof = f"no whole batch lies behind byte {last.size}, so this write was never acknowledged"
         reason = f"{proof}; the log ends at offset {last.end_offset}"
         yield Step("torn_tail", FileChange("cut", file, size=last.size), cause, reason)
 
