@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.common.values import OffsetAndEpoch
 from metashell.disk.files import open_file
+from metashell.disk.indexes import OFFSET_ENTRY
 from metashell.disk.mend import FileChange
-from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, checkpoint_name, parse_name
+from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, checkpoint_name, index_name, parse_name
 from metashell.disk.recovery import segment_files
 from metashell.disk.segment import first_snapshot_fault
+from metashell.disk.state_files import read_recovery_point
 from metashell.inspect.repair.facts import Refusal, RepairFacts, Step
 from metashell.metadata.checks.nodes import kraft_version, voters_of
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from metashell.disk.recovery import Run
+
+
+_INDEX_MAX: Final = 16 << 20
+"""No index is larger: Kafka's have 10 MiB."""
 
 
 def tail_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
@@ -48,12 +54,43 @@ def tail_items(facts: RepairFacts) -> Iterator[Step | Refusal]:
     yield from _covered_segments(facts, plan.run)
     last = plan.run.segments[-1]
     flaw = log.flaws.get(last.path)
-    if flaw is not None:
+    indexed = _indexed_behind(facts, last.name, last.base_offset, last.size)
+    if indexed is not None:
+        offset, position = indexed
+        cause = f"{last.name}: ends at byte {last.size}; its index has offset {offset} at byte {position}, behind a batch that is gone"
+        yield Refusal(
+            "damaged_log", facts.folder, f"{cause}: records that this node may have acknowledged are gone", ways_without_a_vote(facts)
+        )
+    elif flaw is not None:
         file = f"{METADATA_DIRECTORY}/{last.name}"
         cause = f"{last.name}: byte {last.size}: {flaw.reason}"
         proof = f"no whole batch lies behind byte {last.size}, so this write was never acknowledged"
         reason = f"{proof}; the log ends at offset {last.end_offset}"
         yield Step("torn_tail", FileChange("cut", file, size=last.size), cause, reason)
+
+
+def _indexed_behind(facts: RepairFacts, name: str, base_offset: int, size: int) -> tuple[int, int] | None:
+    """The last entry of a segment's index that lies behind the batch at the segment's end; None without one.
+
+    An index has the offset and byte of some batches, in ascending order. A batch is flushed before it is acknowledged, and usually before
+    the next one is written: an entry behind the torn batch means that the torn one was followed, so it was once whole. Our own recovery
+    point says the same more exactly. An index that is not ascending says nothing.
+    """
+    path = os.path.join(facts.folder, index_name(base_offset))
+    if not os.path.isfile(path) or read_recovery_point(facts.folder) is not None:
+        return None
+    with open(path, "rb") as file:
+        data = file.read(_INDEX_MAX)
+    found, before = None, (-1, -1)
+    for entry in OFFSET_ENTRY.iter_unpack(data[: len(data) // OFFSET_ENTRY.size * OFFSET_ENTRY.size]):
+        if entry == (0, 0):  # the rest of a file that was made larger beforehand
+            break
+        if entry[0] <= before[0] or entry[1] <= before[1]:
+            return None
+        before = entry
+        if entry[1] > size:
+            found = base_offset + entry[0], entry[1]
+    return found
 
 
 def _covered_segments(facts: RepairFacts, run: Run) -> Iterator[Step]:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _LEFTOVERS: Final = (".deleted", ".cleaned", ".part", ".tmp", NEW_SUFFIX)
 
 
+_DAMAGE: Final = ("damaged_log", "contradicted_log", "lost_checkpoint")
+"""What keeps a node from voting with its log: an election state that lets it vote is not written then."""
+
+
 class RepairPlan(NamedTuple):
     """The steps in the order in which they are made, and what is left as it is."""
 
@@ -60,7 +64,8 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
             found += tail_items(facts)
         found += small_file_items(facts)
         if not any(item.check == "quorum_state_form" for item in found):
-            found += quorum_state_items(facts)
+            is_damaged = any(isinstance(item, Refusal) and item.check in _DAMAGE for item in found)
+            found += (_left(facts, item) if is_damaged and isinstance(item, Step) else item for item in quorum_state_items(facts))
     found += topic_items(facts)
     changed = {item.change.file for item in found if isinstance(item, Step)}
     found += [item for item in _leftover_items(facts) if item.change.file not in changed]
@@ -71,6 +76,12 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
     refusals = [item for item in found if isinstance(item, Refusal)]
     refusals += _other_findings(facts, {item.check for item in found})
     return RepairPlan(facts.own.path, steps, tuple(refusals))
+
+
+def _left(facts: RepairFacts, step: Step) -> Refusal:
+    """A step for a small file that waits until the log is whole again."""
+    path = os.path.join(facts.own.path, step.change.file)
+    return Refusal(step.check, path, f"{step.cause}; the log is damaged too", ("the ways of the log hold for both",))
 
 
 def _only_files(facts: RepairFacts, item: Step | Refusal) -> Step | Refusal:

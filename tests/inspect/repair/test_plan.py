@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from struct import pack
 
 import pytest
 
@@ -151,6 +152,28 @@ def test_a_log_that_ends_before_a_known_epoch_is_not_cut(tmp_path: Path) -> None
     log.write_bytes(log.read_bytes()[:-10])
     (place / METADATA_DIRECTORY / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n2 900\n")
     assert checks_of(plan(place)) == ([], ["damaged_log"])
+
+
+@pytest.mark.parametrize(("entries", "is_cut"), [([], True), ([-1], True), ([-1, 40], False), ([90, 10], True)])
+def test_an_index_that_knows_batches_behind_the_torn_one_shows_damage(entries: list[int], is_cut: bool, tmp_path: Path) -> None:
+    """An entry for the torn batch itself is usual; one behind it was written later. Bytes that are no index say nothing."""
+    place = static().write(tmp_path / "d")
+    log = place / METADATA_DIRECTORY / segment_name(0)
+    whole = len(log.read_bytes())
+    log.write_bytes(log.read_bytes() + b"\0" * 20)
+    rows = [pack(">ii", number + 1, whole + max(at, 0)) for number, at in enumerate(entries)]
+    (place / METADATA_DIRECTORY / f"{0:020d}.index").write_bytes(b"".join(rows) + bytes(80))
+    assert checks_of(plan(place)) == ((["torn_tail"], []) if is_cut else ([], ["damaged_log"]))
+
+
+def test_a_node_with_a_damaged_log_gets_no_new_vote(tmp_path: Path) -> None:
+    place = Disk(epoch=5).write(tmp_path / "1")
+    log = place / METADATA_DIRECTORY / segment_name(0)
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    lost_state(place)
+    assert checks_of(plan(place)) == ([], ["damaged_log", "old_quorum_state"])
 
 
 # ---- quorum-state
