@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -82,7 +82,7 @@ class CheckpointSource(NamedTuple):
 class RepairFacts:
     """What is known. `others` are the directories that the operator named, `siblings` those that the configuration has beside this one.
 
-    `node_id` and `directory_id` are proven; None if they are not.
+    `node_id` and `directory_id` are proven; None if they are not. `proven` are the paths of the sources that are of the same cluster.
     """
 
     request: RepairRequest
@@ -96,6 +96,7 @@ class RepairFacts:
     log: LogState | None
     node_id: int | None = None
     directory_id: bytes | None = None
+    proven: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> str:
@@ -117,19 +118,23 @@ class RepairFacts:
 
     def related(self) -> tuple[LogDirectory, ...]:
         """The sources that are proven to be of this directory's cluster."""
-        return tuple(one for one in self.others if self.is_related(one))
+        return tuple(one for one in self.others if one.path in self.proven)
 
     def is_related(self, other: LogDirectory) -> bool:
+        """Whether a source is proven to be of this directory's cluster. Its log is read, so ask once."""
         own, its = self.own.identity, other.identity
+        batches = NOTHING_COMPARED
+        if self.own_log is not None and other.metadata is not None:
+            batches = compare_batches(self.own_log.path, other.metadata.path)
+        if batches.has_other:
+            return False  # A copy of a cluster that went its own way has the same ids.
         if is_whole(own) and is_whole(its):
             assert isinstance(own, Identity)
             assert isinstance(its, Identity)
             return own.cluster_id == its.cluster_id
         if other.metadata is None:
             return False
-        if other.metadata.image is not None and self.shares_ids(other.metadata.image):
-            return True
-        return self.own_log is not None and share_batches(self.own_log.path, other.metadata.path)
+        return batches.has_common or (other.metadata.image is not None and self.shares_ids(other.metadata.image))
 
     def shares_ids(self, image: MetadataImage) -> bool:
         """Whether metadata and this directory share an id that was drawn at random."""
@@ -161,18 +166,33 @@ def random_ids(image: MetadataImage) -> frozenset[bytes]:
     return frozenset(id for id in ids if int.from_bytes(id, "big") >= 100)
 
 
-def share_batches(own: str, other: str) -> bool:
-    """Whether two metadata logs have a batch in common: at the same offset, with the same checksum and times. Two clusters never do."""
+class Compared(NamedTuple):
+    """Whether two logs have a batch in common, and whether one has another batch than the other at the same offset in the same epoch."""
+
+    has_common: bool = False
+    has_other: bool = False
+
+
+NOTHING_COMPARED: Final = Compared()
+
+
+def compare_batches(own: str, other: str) -> Compared:
+    """Compare two metadata logs by the checksums and times of their batches.
+
+    An epoch has one leader, so within a cluster one offset and epoch has one batch; two clusters have none in common.
+    """
     try:
         with DirectorySource(own, log_from=0) as source:
-            heads = {key[0]: key for key in islice(map(_head, source.log_batches(0)), _COMPARED_MAX)}
+            heads = {key[:2]: key for key in islice(map(_head, source.log_batches(0)), _COMPARED_MAX)}
         if not heads:
-            return False
+            return NOTHING_COMPARED
+        first, last = min(heads)[0], max(heads)[0]
         with DirectorySource(other, log_from=0) as source:
-            compared = takewhile(lambda key: key[0] <= max(heads), map(_head, source.log_batches(min(heads))))
-            return any(heads.get(key[0]) == key for key in compared)
+            found = list(takewhile(lambda key: key[0] <= last, map(_head, source.log_batches(first))))
     except (MetashellError, OSError):
-        return False
+        return NOTHING_COMPARED
+    both = [(heads[key[:2]], key) for key in found if key[:2] in heads]
+    return Compared(any(one == other for one, other in both), any(one != other for one, other in both))
 
 
 def _head(batch: RecordBatch) -> tuple[int, int, int, int]:
@@ -196,7 +216,7 @@ def read_repair_facts(request: RepairRequest) -> RepairFacts:
     named = {os.path.realpath(folder) for folder in folders}
     beside = () if config is None else tuple(one for one in facts.directories if _lists(config, one.path) and one is not own)
     folder = metadata_folder(path)
-    return RepairFacts(
+    found = RepairFacts(
         request=request,
         own=own,
         node=ServerNode((own, *beside), config, tuple((one, one.identity) for one in (own, *beside) if is_whole(one.identity))),  # type: ignore[misc]
@@ -207,6 +227,7 @@ def read_repair_facts(request: RepairRequest) -> RepairFacts:
         configuration=config,
         log=None if folder is None else judge_log(folder),
     )
+    return replace(found, proven=frozenset(one.path for one in found.others if found.is_related(one)))
 
 
 def _check_directory(path: str) -> None:

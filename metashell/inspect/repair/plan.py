@@ -74,6 +74,7 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
     found = [_only_files(facts, item) for item in found]
     steps = tuple(item for item in found if isinstance(item, Step))
     refusals = [item for item in found if isinstance(item, Refusal)]
+    refusals += _unused_sources(facts) if refusals else ()
     refusals += _other_findings(facts, {item.check for item in found})
     return RepairPlan(facts.own.path, steps, tuple(refusals))
 
@@ -104,6 +105,18 @@ def _leftover_items(facts: RepairFacts) -> Iterator[Step]:
         if name.endswith(_LEFTOVERS) and os.path.isfile(os.path.join(facts.folder, name)):
             reason = "every start removes such files"
             yield Step("leftover", FileChange("move", f"{METADATA_DIRECTORY}/{name}"), f"{name}: left by interrupted work", reason)
+
+
+def _unused_sources(facts: RepairFacts) -> Iterator[Refusal]:
+    """The sources from which nothing was taken, where something could not be proven."""
+    for other in facts.others:
+        if other.path not in facts.proven:
+            cause = "nothing shows that it is of this directory's cluster and of its history, so nothing was taken from it"
+            yield Refusal("source", other.path, cause, ("name directories of the same cluster with --from",))
+    for file in facts.checkpoints:
+        if file.image is None or not facts.shares_ids(file.image):
+            cause = "is not whole" if file.image is None else "shares no id with this directory, so nothing was taken from it"
+            yield Refusal("source", file.path, cause, ("name a checkpoint of the same cluster with --from",))
 
 
 def _other_findings(facts: RepairFacts, done: set[str]) -> Iterator[Refusal]:

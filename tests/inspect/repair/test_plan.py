@@ -229,7 +229,9 @@ def test_a_source_of_another_cluster_proves_no_epoch(tmp_path: Path) -> None:
         other = static(id).write(tmp_path / str(id))
         (other / "meta.properties").write_text((other / "meta.properties").read_text().replace(CLUSTER, "AAAAAAAAAAAAAAAAAAAAAA"))
         others.append(other)
-    assert checks_of(plan(place, *others)) == ([], ["old_quorum_state"])
+    made = plan(place, *others)
+    assert checks_of(made) == ([], ["old_quorum_state", "source", "source"])
+    assert "nothing was taken from it" in cause_of(made, "source")
 
 
 def test_an_only_voter_and_a_broker_need_nobody(tmp_path: Path) -> None:
@@ -461,7 +463,7 @@ def test_a_foreign_or_torn_checkpoint_is_not_copied(tmp_path: Path) -> None:
     made = plan(place, source)
     assert checks_of(made) == ([], ["lost_checkpoint"])
     (source / "meta.properties").write_text((source / "meta.properties").read_text().replace("Z29sZGVu", "AAAAAAAA"))
-    assert checks_of(plan(place, source)) == ([], ["lost_checkpoint"])
+    assert checks_of(plan(place, source)) == ([], ["lost_checkpoint", "source"])
 
 
 def test_a_checkpoint_of_another_epoch_is_another_history(tmp_path: Path) -> None:
@@ -474,6 +476,18 @@ def test_a_checkpoint_of_another_epoch_is_another_history(tmp_path: Path) -> Non
     made = plan(place, source)
     assert checks_of(made) == ([], ["lost_checkpoint"])
     assert "two histories" in cause_of(made, "lost_checkpoint")
+
+
+def test_a_copy_of_the_cluster_that_went_its_own_way_is_no_source(tmp_path: Path) -> None:
+    """It has the same cluster.id and epochs, and other records at the same offsets."""
+    place = dynamic(1).write(tmp_path / "1")
+    others = [dynamic(id, records=[topic()]).write(tmp_path / str(id)) for id in (2, 3)]
+    lost_state(place)
+    assert checks_of(plan(place, *others))[0] == ["old_quorum_state"]
+    shutil.rmtree(place)
+    place = dynamic(1, records=[topic("other", OTHER_TOPIC)]).write(tmp_path / "1")
+    lost_state(place)
+    assert checks_of(plan(place, *others)) == ([], ["old_quorum_state", "source", "source"])
 
 
 def test_leftovers_are_put_aside(tmp_path: Path) -> None:
