@@ -1,9 +1,12 @@
 """The records of a restored cluster: those of the best source, with what a new quorum needs.
 
-Topics with their ids, settings, ACLs, quotas, users and brokers stay as they are. Three things differ:
+Topics with their ids, settings, ACLs, quotas, users and brokers stay as they are. Four things differ:
 
 - The registrations of controllers are left out. Those that are gone would limit the features of the cluster for ever, and one that runs
   registers again at once.
+- All brokers are fenced, as none has a session with the new quorum. Were they not, the controller would fence them one by one when the
+  sessions end, and each would leave the in-sync replicas but the last. Which one that is would be chance, and the others would truncate
+  their logs to its. So it is the last one that registers.
 - Leader epochs and partition epochs of all partitions are raised by `EPOCH_MARGIN`. A broker keeps leader epochs on its disk, a client in
   its memory. If later elections were lost with the old quorum, the next ones would repeat their epochs: a broker would truncate its log to
   the wrong offset, and a client would ignore the new leader as an old one.
@@ -28,7 +31,8 @@ from metashell.codec.registry import message_type
 from metashell.codec.releases import NEWEST_LEVEL, record_versions
 from metashell.common.terminal import update_progress
 from metashell.common.values import REDACTED
-from metashell.disk.restore import EPOCH_MARGIN
+from metashell.disk.restore import EPOCH_MARGIN, EPOCH_MAX
+from metashell.metadata.image.cluster import ClusterImage
 from metashell.metadata.image.image import MetadataImage, ProducerIdsImage
 from metashell.metadata.image.partitions import PartitionRegistration, partition_record
 from metashell.metadata.image.topics import TopicsImage
@@ -41,12 +45,14 @@ if TYPE_CHECKING:
 PRODUCER_IDS_MARGIN: Final = 1_000_000_000
 _BEFORE_TOPICS: Final = frozenset({"FeatureLevelRecord", "ZkMigrationStateRecord", "RegisterBrokerRecord", "RegisterControllerRecord"})
 _TOLD_EVERY: Final = 1000
-# A PartitionRecord: frame, type and version take 3 bytes, its ids 20. Four arrays follow, then the leader, and the two epochs.
+# A PartitionRecord: frame, type and version take 3 bytes, its ids 20. Four arrays follow, then leader and epochs.
 _ARRAYS_AT: Final = 23
 _ARRAYS: Final = 4
 _LEADER_SIZE: Final = 4
 _EPOCHS: Final = Struct(">ii")
 _LONG: Final = 127
+_INT32_MAX: Final = (1 << 31) - 1
+_INT64_MAX: Final = (1 << 63) - 1
 
 
 class LeftOut(NamedTuple):
@@ -57,9 +63,10 @@ class LeftOut(NamedTuple):
 
 
 def restored_image(image: MetadataImage) -> MetadataImage:
-    """The image without controllers, and with the next producer id raised. Partitions are raised when they are written."""
-    next_id = max(image.producer_ids.next_producer_id, 0) + PRODUCER_IDS_MARGIN
-    return image._replace(cluster=image.cluster._replace(controllers=Map()), producer_ids=ProducerIdsImage(next_id))
+    """The image without controllers, with fenced brokers and the next producer id raised. Partitions are raised when they are written."""
+    next_id = min(max(image.producer_ids.next_producer_id, 0) + PRODUCER_IDS_MARGIN, _INT64_MAX)
+    brokers = Map({id: broker._replace(fenced=True) for id, broker in image.cluster.brokers.items()})
+    return image._replace(cluster=ClusterImage(brokers), producer_ids=ProducerIdsImage(next_id))
 
 
 def without_redacted(image: MetadataImage) -> tuple[MetadataImage, LeftOut]:
@@ -115,8 +122,11 @@ def _partitions(topic: TopicImage, level: int, version: int) -> Iterator[bytes]:
 
 def raised(partition: PartitionRegistration) -> PartitionRegistration:
     """A partition with its epochs raised."""
-    leader_epoch, partition_epoch = max(partition.leader_epoch, 0), max(partition.partition_epoch, 0)
-    return partition._replace(leader_epoch=leader_epoch + EPOCH_MARGIN, partition_epoch=partition_epoch + EPOCH_MARGIN)
+    return partition._replace(leader_epoch=_raised_epoch(partition.leader_epoch), partition_epoch=_raised_epoch(partition.partition_epoch))
+
+
+def _raised_epoch(epoch: int) -> int:
+    return min(max(epoch, 0) + EPOCH_MARGIN, _INT32_MAX)
 
 
 def _raised(buf: bytes, start: int, end: int, version: int) -> bytes | None:
@@ -129,7 +139,7 @@ def _raised(buf: bytes, start: int, end: int, version: int) -> bytes | None:
         at += 4 * count - 3
     at += _LEADER_SIZE
     leader_epoch, partition_epoch = _EPOCHS.unpack_from(buf, at)
-    if buf[start + 2] != version or leader_epoch < 0 or partition_epoch < 0:
+    if buf[start + 2] != version or not (0 <= leader_epoch < EPOCH_MAX and 0 <= partition_epoch < EPOCH_MAX):
         return None
     return buf[start:at] + _EPOCHS.pack(leader_epoch + EPOCH_MARGIN, partition_epoch + EPOCH_MARGIN) + buf[at + _EPOCHS.size : end]
 

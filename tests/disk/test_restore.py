@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -171,12 +171,14 @@ def test_a_failure_leaves_nothing_that_a_server_starts_on(tmp_path: Path, goes_o
     check_whole(tmp_path / "deep" / "new")
 
 
-def test_records_that_cannot_be_made_leave_nothing(tmp_path: Path) -> None:
-    def values() -> Callable[[], None]:
-        raise MetashellError("no")
+@pytest.mark.parametrize("error", [MetashellError("no"), KeyboardInterrupt()])
+def test_records_that_cannot_be_made_and_an_interrupt_leave_nothing(tmp_path: Path, error: BaseException) -> None:
+    def values() -> Iterator[bytes]:
+        yield from VALUES
+        raise error
 
-    with pytest.raises(MetashellError, match="no"):
-        write_restored(plan(tmp_path / "new"), iter(values, None))  # type: ignore[arg-type]
+    with pytest.raises(type(error)):
+        write_restored(plan(tmp_path / "new"), values())
     assert listing(tmp_path) == {}
 
 

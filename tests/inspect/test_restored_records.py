@@ -42,7 +42,8 @@ def read(image: MetadataImage) -> list[Any]:
 def test_all_but_controllers_epochs_and_producer_ids_stays() -> None:
     image = image_of(ProducerIdsRecord(broker_id=11, broker_epoch=3, next_producer_id=5000))
     found = replayed(read(restored_image(image)))
-    assert found.cluster.brokers == image.cluster.brokers
+    assert not image.cluster.brokers[11].fenced
+    assert found.cluster.brokers == Map({id: one._replace(fenced=True) for id, one in image.cluster.brokers.items()})
     assert not found.cluster.controllers
     assert found.configs == image.configs
     assert found.features == image.features
@@ -57,6 +58,13 @@ def test_all_but_controllers_epochs_and_producer_ids_stays() -> None:
 
 def test_a_block_of_producer_ids_may_have_been_handed_out_where_the_source_has_none() -> None:
     assert restored_image(image_of()).producer_ids.next_producer_id == PRODUCER_IDS_MARGIN
+
+
+def test_numbers_that_leave_no_room_stay_in_their_range() -> None:
+    image = image_of(ProducerIdsRecord(broker_id=11, broker_epoch=3, next_producer_id=(1 << 63) - 5))
+    assert restored_image(image).producer_ids.next_producer_id == (1 << 63) - 1
+    partition = image.topics.by_id[TOPIC_ID].partitions[0]._replace(leader_epoch=(1 << 31) - 1, partition_epoch=-1)
+    assert (raised(partition).leader_epoch, raised(partition).partition_epoch) == ((1 << 31) - 1, EPOCH_MARGIN)
 
 
 def test_topics_come_where_kafkas_controllers_write_them() -> None:
@@ -84,6 +92,7 @@ def test_changed_partitions_are_raised_too() -> None:
     assert (partition.leader, partition.leader_epoch, partition.partition_epoch) == (-1, 5 + EPOCH_MARGIN, 7 + EPOCH_MARGIN)
 
 
+EPOCHS = st.one_of(st.integers(-1, 1 << 20), st.integers((1 << 31) - (1 << 21), (1 << 31) - 1))
 PARTITIONS = st.builds(
     PartitionRecord,
     partition_id=st.integers(0, 3),
@@ -93,8 +102,8 @@ PARTITIONS = st.builds(
     removing_replicas=st.lists(st.integers(0, 200), max_size=2, unique=True).map(tuple),
     adding_replicas=st.lists(st.integers(0, 200), max_size=2, unique=True).map(tuple),
     leader=st.integers(-1, 200),
-    leader_epoch=st.integers(-1, 1 << 20),
-    partition_epoch=st.integers(-1, 1 << 20),
+    leader_epoch=EPOCHS,
+    partition_epoch=EPOCHS,
     leader_recovery_state=st.integers(0, 1),
     eligible_leader_replicas=st.one_of(st.none(), st.lists(st.integers(0, 200), max_size=2, unique=True).map(tuple)),
     last_known_elr=st.none(),

@@ -15,7 +15,7 @@ from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions
 
 RANGES = supported_ranges([3, 60])
-LIMIT_S = 20.0
+LIMIT_S = 120.0
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:

@@ -94,13 +94,15 @@ RESTORE = CommandSpec(
         longest, is used, as in an election. Sources are only read.
 
         It first says up to which offset records are known to be committed, what follows, and what the others have that the best one lacks.
-        It asks the voters that the sources name at their addresses, and refuses while a majority of them may run, if the sources
-        contradict each other, or if the best one is damaged. --force overrides that, and says what.
+        It asks the voters and brokers that the sources name at their addresses. It refuses while a majority of the voters may run, while a
+        broker runs (it would delete topics that the restored metadata lacks), if the sources contradict each other, and if the best one
+        is damaged. --force overrides that, and says what.
 
-        DIR becomes the log directory of one controller, which is the only voter of the new quorum. Topics with their ids, settings, users,
-        ACLs and brokers are those of the source. It begins far above all offsets and epochs seen, so that brokers with more or older
-        metadata fetch a snapshot from it, and follow no controller of the old quorum again. Epochs of partitions, and the next producer
-        id, are raised as well. Further controllers join it.
+        DIR becomes the log directory of one controller, which is the only voter of the new quorum. Take the id and the address of an old
+        voter: others that start again then follow it. Topics with their ids, settings, users, ACLs and brokers are those of the source. It
+        begins far above all offsets and epochs seen, so that brokers with more or older metadata fetch a snapshot from it, and follow no
+        controller of the old quorum again. Epochs of partitions, and the next producer id, are raised as well. Further controllers
+        join it. The answer ends with what to do next.
         """,
     (
         file_option("--out", metavar="DIR", required=True, help="the new log directory, which must be absent or empty"),
@@ -117,7 +119,7 @@ RESTORE = CommandSpec(
             metavar="VERSION",
             help="the release of the controller that will run on it (by default the newest)",
         ),
-        flag("--force", help="also where the old quorum may still run, or the sources contradict each other or are damaged"),
+        flag("--force", help="also where the old quorum or a broker may still run, or the sources contradict each other or are damaged"),
         DRY_RUN._replace(help="write nothing: show what would be done"),
         COMMAND_CONFIG._replace(names=("--command-config", "-c"), help="how to ask the old voters: security.protocol, sasl.*, ssl.*"),
         options.output("text", "json"),

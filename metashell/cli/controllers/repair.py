@@ -46,7 +46,7 @@ REPAIR = CommandSpec(
             type="path",
             multiple=True,
             kind="file",
-            help="a log directory of another node of the cluster, or a checkpoint, to read facts from; may be repeated",
+            help="a log directory of another node of the cluster, or a checkpoint, to read facts from",
         ),
         shared.CONFIG._replace(help="the node's server.properties: its node.id and its other log directories prove ids"),
         Option(

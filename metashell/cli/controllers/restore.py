@@ -24,6 +24,7 @@ from metashell.codec.releases import (
 from metashell.common.command import STATUS_OK
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import show_progress, update_progress
+from metashell.common.values import OffsetAndEpoch
 from metashell.metadata.checks.rules.live_quorum import majority
 from metashell.net.addresses import PORT_MAX, Address, parse_address
 
@@ -42,6 +43,7 @@ LISTENER: Final = "CONTROLLER"
 _ALIVE: Final = frozenset({"answers", "not_loaded", "tls", "plain", "forbidden"})
 """The outcomes of a probe where a controller runs, or may run, at the address."""
 _BROKERS_MAX: Final = 200
+_NAMED_MAX: Final = 5
 
 
 def restore(tool: str, values: SimpleNamespace) -> int:
@@ -123,10 +125,13 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
     folders = [one.log_directory for one in survivors if one.log_directory is not None and not one.is_bundle]
     strays = tuple(_on_disk([*folders, *data], image))
     update_progress("asking the voters")
-    voters, named_by = _ask_voters(choice, found, values)
+    cluster_id = _cluster_id(choice, data)
+    voters, named_by = _ask_voters(choice, found, cluster_id, values)
     refusals += _voter_refusals(voters, named_by)
     warnings += _voter_warnings(voters)
-    warnings += _broker_warnings(found, values)
+    refusals += _broker_refusals(found, values)
+    warnings += _place_warnings(voters, address)
+    warnings += _unseen_brokers(choice, data, found)
     warnings += _level_warnings(found, values, release)
     warnings += _node_warnings(found, values.node_id)
     return Outcome(
@@ -138,7 +143,7 @@ def _judge(values: SimpleNamespace, release: Release, listener: str, address: Ad
         left_out=left_out,
         refusals=tuple(refusals),
         warnings=tuple(warnings),
-        plan=_plan(choice, found, values, listener, address),
+        plan=_plan(_seen(choice, voters), choice, found, cluster_id, values, listener, address),
     )
 
 
@@ -217,14 +222,13 @@ def _on_disk(folders: Iterable[str], image: MetadataImage) -> Iterator[OnDisk]:
 # ---- the voters
 
 
-def _ask_voters(choice: Choice, image: MetadataImage, values: SimpleNamespace) -> tuple[tuple[VoterAnswer, ...], str]:
+def _ask_voters(choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace) -> tuple[tuple[VoterAnswer, ...], str]:
     """Ask each voter at its address, and return the answers, and which record or file names the voters."""
     from metashell.quorum.observer.controllers import Target
     from metashell.quorum.observer.probes import probe
 
     named = next((one for one in (choice.best, *choice.others) if one.quorum.voter_ids), choice.best)
     places = _addresses(named, image)
-    cluster_id = _cluster_id(choice)
     answers: dict[Address, Probe] = {}
     if places:
         security = client_config_of(values.command_config).security
@@ -253,7 +257,7 @@ def _answer(id: int, address: Address, probe: Probe | None, cluster_id: str) -> 
     )
     if probe.epoch is not None:
         words += f", epoch {probe.epoch}"
-    return VoterAnswer(id, address, True, words, probe.leader_id)
+    return VoterAnswer(id, address, True, words, probe.leader_id, probe.epoch)
 
 
 def _addresses(named: Survivor, image: MetadataImage) -> dict[int, Address]:
@@ -295,8 +299,8 @@ def _ids(ids: Iterable[int]) -> str:
     return "voter " + ", ".join(map(str, ids))
 
 
-def _broker_warnings(image: MetadataImage, values: SimpleNamespace) -> Iterator[str]:
-    """Ask the registered brokers whether they run, and yield a warning if any does."""
+def _broker_refusals(image: MetadataImage, values: SimpleNamespace) -> Iterator[str]:
+    """Ask the registered brokers whether they run, and yield a refusal if any does."""
     from metashell.quorum.observer.controllers import Target
     from metashell.quorum.observer.probes import probe_brokers
 
@@ -312,6 +316,27 @@ def _broker_warnings(image: MetadataImage, values: SimpleNamespace) -> Iterator[
     running = sorted({places[parse_address(one.address)] for one in probes if one.outcome in _ALIVE})
     if running:
         yield f"broker {', '.join(map(str, running))} runs: {DELETES}"
+
+
+def _place_warnings(voters: tuple[VoterAnswer, ...], address: Address) -> Iterator[str]:
+    """Yield a warning if no voter of the old quorum would meet the restored controller at its address."""
+    if not voters or any(one.address == address for one in voters):
+        return
+    yield (
+        f"no voter of the old quorum was at {address}: old voters that start again do not meet the restored controller, and may elect "
+        "a leader of their own. At the address of one of them, the others follow it as soon as they ask it for a vote"
+    )
+
+
+def _unseen_brokers(choice: Choice, data: Iterable[str], image: MetadataImage) -> Iterator[str]:
+    """Yield a warning for registered brokers of which no directory is a source."""
+    from metashell.disk.properties import MetaProperties, read_meta
+
+    seen = {one.node_id for one in (choice.best, *choice.others)}
+    seen |= {meta.node_id for meta in map(read_meta, data) if isinstance(meta, MetaProperties)}
+    if missing := [id for id in sorted(image.cluster.brokers) if id not in seen]:
+        named = ", ".join(map(str, missing[:_NAMED_MAX])) + (f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else "")
+        yield f"no directory of broker {named} is a source: each has a copy of the metadata log, which may have more than these"
 
 
 # ---- the release and the node
@@ -333,23 +358,39 @@ def _level_warnings(image: MetadataImage, values: SimpleNamespace, release: Rele
 
 def _node_warnings(image: MetadataImage, node_id: int) -> Iterator[str]:
     if node_id in image.cluster.brokers:
-        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both"
+        yield f"node {node_id} is registered as a broker: give the restored controller this id only if it is both (process.roles)"
     if image.features.zk_migration_state not in (0, 3):
         yield "the migration from ZooKeeper was not finished: start the restored controller with the settings of the migration"
 
 
-def _cluster_id(choice: Choice) -> str:
-    """Return the cluster id of the sources. Errors: MetashellError if no source has one."""
-    for one in (choice.best, *choice.others):
-        if one.cluster_id is not None and not one.is_anonymised:
-            return one.cluster_id
+def _cluster_id(choice: Choice, data: Iterable[str]) -> str:
+    """Return the cluster id of the sources and of data directories. Errors: MetashellError if none has one, or they differ."""
+    from metashell.disk.properties import MetaProperties, read_meta
+
+    named = {one.label: one.cluster_id for one in (choice.best, *choice.others) if not one.is_anonymised}
+    named |= {path: meta.cluster_id for path in data if isinstance(meta := read_meta(path), MetaProperties)}
+    found = {path: id for path, id in named.items() if id is not None}
+    ids = dict.fromkeys(found.values())
+    if len(ids) > 1:
+        raise MetashellError(
+            f"the sources are of several clusters: {'; '.join(f'{path} is of cluster {id}' for path, id in found.items())}"
+        )
+    if ids:
+        return next(iter(ids))
     raise MetashellError(
         f"{choice.best.label}: no source has a meta.properties, so the cluster id is not known: name a log directory of the cluster too, "
         "also that of a broker"
     )
 
 
-def _plan(choice: Choice, image: MetadataImage, values: SimpleNamespace, listener: str, address: Address) -> RestorePlan:
+def _seen(choice: Choice, voters: tuple[VoterAnswer, ...]) -> OffsetAndEpoch:
+    """Return the highest offset and epoch of all sources, and of voters that answer: one that is alone begins new epochs all the time."""
+    return OffsetAndEpoch(choice.seen.offset, max([choice.seen.epoch, *(one.epoch for one in voters if one.epoch is not None)]))
+
+
+def _plan(
+    seen: OffsetAndEpoch, choice: Choice, image: MetadataImage, cluster_id: str, values: SimpleNamespace, listener: str, address: Address
+) -> RestorePlan:
     from metashell.disk.bootstrap import Voter, stored_host
     from metashell.disk.restore import RestorePlan, new_place
 
@@ -358,11 +399,11 @@ def _plan(choice: Choice, image: MetadataImage, values: SimpleNamespace, listene
     usual = known.voters[0].endpoints[0].name if known is not None and known.voters and known.voters[0].endpoints else LISTENER
     return RestorePlan(
         path=values.out,
-        cluster_id=_cluster_id(choice),
+        cluster_id=cluster_id,
         voter=Voter(values.node_id, stored_host(address.host), address.port, new_uuid()),
         listener=listener or usual,
         is_static=values.static,
-        snapshot_id=new_place(choice.seen.offset, choice.seen.epoch),
+        snapshot_id=new_place(seen.offset, seen.epoch),
         last_timestamp_ms=max(image.provenance.timestamp_ms, 0),
         now_ms=now,
         date=strftime("%a %b %d %H:%M:%S %Z %Y", localtime()),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.releases import METADATA_VERSION, level_name
 from metashell.common.forms import aligned, counted, spaced_json, standard_output
 from metashell.common.values import OffsetAndEpoch, uuid_text
+from metashell.disk.restore import EPOCH_MARGIN
 from metashell.net.addresses import Address
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ DELETES: Final = (
 class VoterAnswer(NamedTuple):
     """One voter of the old quorum: its address, None if no source has it, and what was found there.
 
-    `is_alive` is None if it cannot be asked. `leader_id` is the leader that it reports.
+    `is_alive` is None if it cannot be asked. `leader_id` and `epoch` are the leader and the epoch that it reports.
     """
 
     id: int
@@ -38,6 +40,7 @@ class VoterAnswer(NamedTuple):
     is_alive: bool | None
     words: str
     leader_id: int | None = None
+    epoch: int | None = None
 
 
 class OnDisk(NamedTuple):
@@ -126,6 +129,8 @@ def _committed(choice: Choice) -> str:
 
 
 def _lacking(choice: Choice, one: Survivor) -> str:
+    if choice.best.last_epoch - one.last_epoch >= EPOCH_MARGIN:
+        return "is of a quorum before a restore: what it has of later changes is not in the best source"
     for lack in choice.lacks:
         if lack.survivor is one:
             what = f"offsets {lack.first} to {lack.end - 1} of epoch {lack.last_epoch} are not in the best source"
@@ -159,14 +164,30 @@ def _steps(outcome: Outcome) -> Iterator[str]:
     voters = f"controller.quorum.voters={plan.voter.node_id}@{address}"
     servers = voters if plan.is_static else f"controller.quorum.bootstrap.servers={address}"
     yield f"stop every broker: {DELETES}"
+    if os.geteuid() == 0:
+        yield f"give {plan.path} to the user of the server (chown -R): root has written it"
+    is_combined = plan.voter.node_id in outcome.image.cluster.brokers
+    if is_combined:
+        yield (
+            f"move the old __cluster_metadata-0 out of the log directories of node {plan.voter.node_id}, and set "
+            f"metadata.log.dir={plan.path} beside its log.dirs, which keep their partitions"
+        )
+    places = f"metadata.log.dir={plan.path}" if is_combined else f"log.dirs={plan.path}"
     yield (
-        f"start the controller with node.id={plan.voter.node_id}, log.dirs={plan.path}, listeners={plan.listener}://{address}, "
+        f"start the controller with node.id={plan.voter.node_id}, {places}, listeners={plan.listener}://{address}, "
         f"controller.listener.names={plan.listener}, {servers}"
     )
     yield f"metashell quorum describe -C {address}"
     later = ", ".join(one.folder for one in outcome.strays if one.later)
-    first = f"; first the broker of {later}, whose partitions have later records than others may have" if later else ""
-    yield f"in the server.properties of every broker set {servers}, and start it{first}"
+    last = f"the broker of {later}" if later else "the broker whose data are the most complete"
+    yield (
+        f"in the server.properties of every broker set {servers}, without the addresses of the old quorum, and start it, last {last}: "
+        "a broker that registers leaves the in-sync replicas, unless it is the last of them, which leads"
+    )
+    yield (
+        "a partition whose last in-sync replica is on a broker that never returns has no leader: "
+        "metashell elect unclean TOPIC:PARTITION -b HOST:PORT gives it one, and loses what only that broker had"
+    )
     if plan.is_static:
         yield "with kraft.version 0 the voters are those of controller.quorum.voters, the same in every server.properties"
     else:

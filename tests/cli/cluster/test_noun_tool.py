@@ -29,7 +29,7 @@ from tests.administering import lines
 from tests.cli.conftest import command_line, environment
 from tests.quick import quick
 
-LIMIT_S = 30
+LIMIT_S = 120
 VARIABLES = ("METASHELL_BOOTSTRAP_SERVER", "METASHELL_BOOTSTRAP_CONTROLLER", "METASHELL_COMMAND_CONFIG")
 
 

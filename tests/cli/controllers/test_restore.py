@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,18 @@ from metashell.inspect.restored_records import raised
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.disk.storage_cases import listing
-from tests.inspect.surviving import BROKER, LATE_ID, TOPIC_ID, VOTERS, MadeLog, first_records, make_source, usual_log
+from tests.inspect.surviving import (
+    BROKER,
+    CLUSTER_ID,
+    LATE_ID,
+    TOPIC_ID,
+    VOTERS,
+    MadeLog,
+    checkpoint,
+    first_records,
+    make_source,
+    usual_log,
+)
 from tests.running import Outcome, run_main
 from tools.interop.nodes import cluster, controller_settings, free_ports, server_command, write_config
 
@@ -134,11 +146,69 @@ def test_partitions_on_disk_that_the_source_does_not_know_are_named(tmp_path: Pa
     text = outcome.stdout.decode()
     assert "data: 1 partition of topics that the best source lacks: late" in text
     assert "data: later elections of 1 partition that it lacks: orders" in text
-    assert "first the broker of data" in text
+    assert "last the broker of data:" in text
+    assert "no directory of broker" not in text
     shown = answer(restored(tmp_path, "one", "data", *TARGET, "--dry-run", "-o", "json"))
     ((disk),) = shown["on_disk"]
     assert [one["topic"] for one in disk["unknown"]] == ["late"]
     assert [(one["topic"], one["partition"], one["leader_epoch"]) for one in disk["later"]] == [("orders", 1, 9)]
+
+
+def test_a_data_directory_names_the_cluster_of_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / f"{15:020d}-{5:010d}.checkpoint"
+    path.write_bytes(checkpoint(OffsetAndEpoch(15, 5), first_records()))
+    assert "the cluster id is not known" in refused(tmp_path, path.name, *TARGET)
+    for name, cluster_id in (("data", CLUSTER_ID), ("foreign", "other")):
+        make_source(tmp_path / name, None, node_id=BROKER, cluster_id=cluster_id)
+        (tmp_path / name / "__cluster_metadata-0" / "partition.metadata").unlink()
+        (tmp_path / name / "__cluster_metadata-0").rmdir()
+    shown = answer(restored(tmp_path, path.name, "data", *TARGET, "--dry-run", "-o", "json"))
+    assert shown["cluster_id"] == CLUSTER_ID
+    assert "several clusters: data is of cluster" in refused(tmp_path, path.name, "data", "foreign", *TARGET)
+    assert "no metadata log here" in refused(tmp_path, "data", *TARGET)
+
+
+def test_a_broker_that_runs_is_a_refusal(tmp_path: Path) -> None:
+    with EmbeddedQuorum(controllers=1, groups=True, directory=tmp_path / "old") as old:
+        # A broker without data listens, so that consumers can form groups.
+        assert old.bootstrap_servers
+        outcome = restored(tmp_path, "old/controller-1", *TARGET, "--dry-run")
+    assert outcome.status == 1
+    assert "broker 100 runs: a broker that runs when the restored quorum begins to lead deletes" in outcome.stderr
+
+
+def test_what_no_old_voter_meets_and_brokers_without_a_source_are_warned_of(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    shown = answer(restored(tmp_path, "one", *TARGET, "--dry-run", "-o", "json"))
+    apart, unseen = shown["warnings"]
+    assert apart.startswith("no voter of the old quorum was at host7:9093")
+    assert unseen.startswith("no directory of broker 11 is a source")
+    shown = answer(restored(tmp_path, "one", *TARGET[:4], "--listener", "127.0.0.1:1", "--dry-run", "-o", "json"))
+    assert shown["warnings"] == [unseen]
+
+
+def test_a_node_that_is_broker_and_controller_keeps_its_partitions(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    shown = answer(restored(tmp_path, "one", "--out", "new", "--node-id", str(BROKER), *TARGET[4:], "--dry-run", "-o", "json"))
+    assert any(f"node {BROKER} is registered as a broker" in text for text in shown["warnings"])
+    move = next(index for index, text in enumerate(shown["steps"]) if "move the old __cluster_metadata-0 out" in text)
+    assert "metadata.log.dir=new" in shown["steps"][move]
+    assert "start the controller" in shown["steps"][move + 1]
+    usual = answer(restored(tmp_path, "one", *TARGET, "--dry-run", "-o", "json"))
+    assert not any("metadata.log.dir" in text for text in usual["steps"])
+
+
+def test_a_restored_quorum_can_be_lost_and_restored_again(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    assert restored(tmp_path, "one", *TARGET).status == 0
+    again = restored(tmp_path, "one", "new", "--out", "newer", "--node-id", "8", "--listener", "127.0.0.1:1")
+    assert again.status == 0, again
+    text = again.stdout.decode()
+    assert "one (log directory of node 1, epoch 5, ends at offset 20): is of a quorum before a restore" in text
+    image = image_in(tmp_path / "newer")
+    assert (image.provenance.end_offset, image.provenance.epoch) == (2000000020, 2000005)
+    partition = image.topics.by_id[TOPIC_ID].partitions[0]
+    assert (partition.leader_epoch, partition.partition_epoch) == (2000004, 2000006)
 
 
 def test_a_bundle_is_a_source_without_its_secrets(tmp_path: Path) -> None:
@@ -242,6 +312,35 @@ def test_another_source_that_goes_on_heals_the_damage(tmp_path: Path) -> None:
     outcome = restored(tmp_path, "one", "two", *TARGET)
     assert outcome.status == 0, outcome
     assert "two (log directory of node 2, epoch 5, ends at offset 25)" in outcome.stdout.decode()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_damage_of_a_source_is_named_in_one_line_or_harmless(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    partitions = [("orders-0", TOPIC_ID, 3)]
+    election = QuorumState(leader_epoch=5, data_version=1)
+    source = make_source(tmp_path / "one", usual_log(), checkpoints=[OffsetAndEpoch(15, 5)], election=election, partitions=partitions)
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    for path in chance.sample(files, 2):
+        data = bytearray(path.read_bytes())
+        match chance.randrange(4):
+            case 0:
+                data = data[: chance.randrange(len(data))]
+            case 1:
+                data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            case 2:
+                at = chance.randrange(len(data))
+                data[at : at + 64] = chance.randbytes(64)
+            case _:
+                data = bytearray(chance.randbytes(len(data)))
+        path.write_bytes(data)
+    before = listing(source)
+    outcome = restored(tmp_path, "one", *TARGET)
+    assert listing(source) == before
+    if outcome.status == 0:
+        assert image_in(tmp_path / "new").topics.by_id[TOPIC_ID].name == "orders"
+    else:
+        assert (outcome.status, outcome.stderr.count("\n"), (tmp_path / "new").exists()) == (1, 1, False), outcome
 
 
 def test_two_histories_are_refused_unless_forced(tmp_path: Path) -> None:

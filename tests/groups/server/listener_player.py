@@ -22,7 +22,7 @@ from tests.quorum.controller.json_objects import from_json
 from tools.interop.nodes import free_ports
 
 BROKER = 1
-LIMIT_S = 20.0
+LIMIT_S = 120.0
 
 
 class ListenerPlayer(Player):

@@ -23,7 +23,7 @@ from metashell.quorum.raft.wire.versions import OURS
 from tests.codec.filled import filled
 from tests.quorum.server.quorum import Quorum
 
-LIMIT_S = 20.0
+LIMIT_S = 120.0
 TOPIC = "t"
 SENSIBLE: dict[str, Any] = {
     **dict.fromkeys(("name", "topic", "topic_name", "subscribed_topic_names", "source_topics", "topic_names"), TOPIC),

@@ -22,7 +22,7 @@ from metashell.quorum.server.replica_server import Parts, ReplicaServer
 from tests.coroutines import eventually
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 
 class Values:
