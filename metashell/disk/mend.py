@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from metashell.common.errors import LogCorruptError, MetashellError, StorageError
 from metashell.disk.file_system import FILE_MODE, DirectoryLock, Disk, replace_file
-from metashell.disk.names import QUORUM_STATE, REPAIR_JOURNAL, parse_name
+from metashell.disk.names import METADATA_DIRECTORY, QUORUM_STATE, REPAIR_JOURNAL, parse_name
 from metashell.disk.properties import json_object, read_text_file
 from metashell.disk.recovery import aside_path
 
@@ -321,7 +321,7 @@ def _witness(directory: str, entries: Iterable[JournalEntry]) -> tuple[tuple[str
 
 def _folders(directory: str, entries: Iterable[JournalEntry]) -> list[str]:
     """The folders of the changed files and of the metadata log, the log directory last."""
-    names = {os.path.dirname(entry.file) for entry in entries} | {"__cluster_metadata-0"}
+    names = {os.path.dirname(entry.file) for entry in entries} | {METADATA_DIRECTORY}
     inner = [os.path.join(directory, name) for name in sorted(names) if name]
     return [*(path for path in inner if os.path.isdir(path)), directory]
 
