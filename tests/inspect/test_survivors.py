@@ -155,6 +155,14 @@ def test_of_equal_logs_one_with_secrets_wins(tmp_path: Path) -> None:
     assert (choice.best.label, choice.others[0].kind) == (str(whole), "bundle")
 
 
+def test_a_checkpoint_at_the_end_of_the_best_log_is_no_conflict(tmp_path: Path) -> None:
+    other = make_source(tmp_path / "other", None, checkpoints=[OffsetAndEpoch(20, 5)])
+    best = make_source(tmp_path / "best", usual_log().pad(5, 0), node_id=2)
+    for sources in ((other, best), (best, other)):
+        choice = choose(*sources)
+        assert (choice.conflicts, choice.lacks, choice.certain_to) == ((), (), 20)
+
+
 def test_of_equal_logs_the_first_that_is_named_wins(tmp_path: Path) -> None:
     one, two = (make_source(tmp_path / name, usual_log()) for name in ("one", "two"))
     assert choose(two, one).best.label == str(two)
