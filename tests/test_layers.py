@@ -65,7 +65,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "observer": {"raft"},
         "embedded": {"server", "controller"},
     },
-    "inspect": {"dump": set(), "verify": set()},
+    "inspect": {"dump": set(), "verify": set(), "repair": {"verify"}},
     "rehearse": {"placement": set()},
     "tables": {
         "": {"columns", "stores"},

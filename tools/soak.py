@@ -31,6 +31,7 @@ SEEDS = {"simulation": 200, "production": 60, "controllers": 40, "leases": 300}
 """Seeds of the simulations a round, for each worker: of the core alone, of the server, of controllers, of brokers with clients."""
 INTEROP = {
     "starts": "interop/test_start_safe.py",
+    "repairs": "interop/test_repair.py",
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
     "scripts": "interop/test_twins_scripts.py",

@@ -108,7 +108,7 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
     "CONTROLLERS": {
         "quorum": ("controllers.quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),
         "server": ("controllers.server", "run a controller from Kafka's server.properties"),
-        "storage": ("controllers.storage", "prepare and inspect the log directories of a node"),
+        "storage": ("controllers.storage", "prepare, inspect and repair the log directories of a node"),
     },
     "SETUP": {
         "completion": ("main:completion_main", "print the completions of all commands for bash, zsh or fish"),

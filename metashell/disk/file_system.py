@@ -81,6 +81,9 @@ class Disk:
     def set_mode(self, fd: int, mode: int) -> None:
         os.fchmod(fd, mode)
 
+    def set_owner(self, fd: int, user: int, group: int) -> None:
+        os.fchown(fd, user, group)
+
     def sync_file(self, fd: int) -> None:
         """Return when the file's bytes are on disk."""
         sync_file(fd)

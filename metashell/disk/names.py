@@ -26,6 +26,8 @@ RECOVERY_POINT = "recovery-point"
 DAMAGED = "damaged"
 """Our file about lost records: this replica has no vote until its log is whole again."""
 DAMAGED_SUFFIX = ".damaged-"
+REPAIR_JOURNAL = "repair.json"
+"""Our file in a log directory about the repairs that `undo` can take back. Kafka ignores it."""
 
 SNAPSHOT_HEADER_TYPE = 3
 SNAPSHOT_FOOTER_TYPE = 4

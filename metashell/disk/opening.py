@@ -30,6 +30,7 @@ from metashell.disk.names import (
 )
 from metashell.disk.properties import read_text_file
 from metashell.disk.recovery import (
+    Flaw,
     FoundFiles,
     IndexOf,
     Repair,
@@ -104,7 +105,10 @@ def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_siz
 class Opening:
     """One recovery of a directory. With `accept_loss`, a log with lost records is accepted as it is."""
 
-    def __init__(self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False, assumed: OffsetAndEpoch | None = None
+    ) -> None:
+        self._assumed = assumed
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
@@ -127,6 +131,20 @@ class Opening:
             self._scan.close()
             raise
 
+    def judge(self, found: FoundFiles) -> tuple[OpeningPlan | None, dict[str, Flaw], Run | None, str]:
+        """The plan, the flaws by path, the run, and why the log cannot start; nothing is changed or stays open. Errors: OSError."""
+        run: Run | None = None
+        flaws: dict[str, Flaw] = {}
+        try:
+            self._scan.read(found.segments)
+            run, flaws = self._scan.runs[0] if self._scan.runs else None, dict(self._scan.flaws)
+            plan = self._plan(found)
+            return plan, flaws, plan.run or run, ""
+        except LogCorruptError as error:
+            return None, flaws, run, str(error)
+        finally:
+            self._scan.close()
+
     def _run(self) -> Opened:
         found = list_files(self._directory)
         self._scan.read(found.segments)
@@ -145,7 +163,7 @@ class Opening:
         run = self._cut(plan.run, plan.loss) if plan.run is not None else self._begin(plan.start)
         self._sync(run)
         self._finish_indexes(run)
-        epochs = _epochs_from(run, plan.start)
+        epochs = epochs_from(run, plan.start)
         self._write_texts(epochs)
         point = RecoveryPoint(self._disk, self._directory, self._epochs_for_point(run, plan), run.end_offset)
         try:
@@ -227,13 +245,16 @@ class Opening:
         """
         rotten: dict[OffsetAndEpoch, Repair] = {}
         for id in reversed(ids):
+            if id == self._assumed:
+                break
             path = os.path.join(self._directory, checkpoint_name(id))
             with open_file(path) as file:
                 fault = first_snapshot_fault(file)
             if fault is None:
                 break
             if id == BOOTSTRAP_SNAPSHOT_ID:
-                reason = f"{fault.reason}; it is what formatting left: copy that file from another controller of the cluster"
+                copied = "metashell storage repair --from DIRECTORY copies it from another controller"
+                reason = f"{fault.reason}; it is what formatting left: {copied}"
                 raise LogCorruptError(path, max(fault.position, 0), reason)
             rotten[id] = Repair(checkpoint_name(id), max(fault.position, 0), fault.reason)
         return [id for id in ids if id not in rotten], rotten
@@ -343,7 +364,7 @@ class Opening:
                 replace_file(self._disk, path, data)
 
 
-def _epochs_from(run: Run, start: int) -> list[tuple[int, int]]:
+def epochs_from(run: Run, start: int) -> list[tuple[int, int]]:
     """The epochs of the batches from `start` on; the epoch at `start` begins there."""
     if start >= run.end_offset:
         return []

@@ -326,7 +326,7 @@ def test_a_rotten_bootstrap_snapshot_is_refused(written: Written) -> None:
     path.write_bytes(snapshot_of(OffsetAndEpoch(0, 0)))
     flip(path, 150)
     before = contents(directory)
-    with pytest.raises(LogCorruptError, match=r"it is what formatting left: copy that file from another controller"):
+    with pytest.raises(LogCorruptError, match=r"it is what formatting left: metashell storage repair --from"):
         opened(directory.parent)
     assert contents(directory) == before
 

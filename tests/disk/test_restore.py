@@ -89,6 +89,18 @@ def test_many_records_go_into_batches_that_a_server_takes(tmp_path: Path) -> Non
     assert counts == [3, 1024, 1024, 952, 1]
 
 
+def test_large_records_do_not_share_a_batch_that_is_too_large(tmp_path: Path) -> None:
+    values = [VALUES[0] + bytes(size) for size in (600_000, 400_000, 100_000, 1_000_000, 10, 2_000_000)]
+    size = write_restored(plan(tmp_path / "new"), values)
+    path = tmp_path / "new" / METADATA / "00000000001000000503-0001000009.checkpoint"
+    assert path.stat().st_size == size
+    with open_file(str(path)) as file:
+        batches = [batch for batch in read_batches(file) if isinstance(batch, RecordBatch)]
+    assert [batch.header.count for batch in batches] == [3, 2, 1, 2, 1, 1]
+    header = next(iter(batches[0].records()))
+    assert header.value == bytes(2) + (1).to_bytes(8, "big") + bytes(1)
+
+
 def test_a_place_is_far_above_all_that_was_seen_and_keeps_its_last_digits() -> None:
     assert new_place(503, 9) == OffsetAndEpoch(OFFSET_MARGIN + 503, EPOCH_MARGIN + 9)
     assert new_place(-1, -1) == OffsetAndEpoch(OFFSET_MARGIN, EPOCH_MARGIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -19,6 +20,7 @@ from metashell.codec.messages import (
 from metashell.codec.metadata_records import read_metadata_record, write_metadata_record
 from metashell.codec.releases import record_versions
 from metashell.disk.restore import EPOCH_MARGIN
+from metashell.disk.source import open_directory
 from metashell.inspect.restored_records import PRODUCER_IDS_MARGIN, raised, restored_image, restored_values, without_redacted
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
 from tests.inspect.surviving import LEVEL, TOPIC_ID, first_records
@@ -133,6 +135,41 @@ def test_every_partition_is_as_it_was_but_for_its_epochs(records: list[Any], ver
     assert {id: raised(one) for id, one in topic.partitions.items()} == dict(found.topics.by_id[TOPIC_ID].partitions.items())
     written = [read_metadata_record(value) for value in restored_values(restored_image(image))]
     assert {record.version for record in written if type(record.body).__name__ == "PartitionRecord"} <= {versions.partition}
+
+
+def test_partitions_have_the_version_of_the_images_own_level() -> None:
+    first, *rest = first_records()
+    first.feature_level = 16
+    image = replayed([first, *rest])
+    versions = {
+        record.version for value in restored_values(image) if (record := read_metadata_record(value)).type_name == "PARTITION_RECORD"
+    }
+    assert versions == {0}
+
+
+def test_a_partition_of_very_many_replicas_is_raised(tmp_path: Path) -> None:
+    from metashell.metadata.image import load_image
+    from tests.inspect.surviving import MadeLog, make_source
+
+    replicas = tuple(range(140))
+    directories = (bytes(15) + b"\x07",) * len(replicas)
+    record = PartitionRecord(
+        partition_id=0,
+        topic_id=TOPIC_ID,
+        replicas=replicas,
+        isr=replicas,
+        leader=3,
+        leader_epoch=1,
+        partition_epoch=2,
+        directories=directories,
+    )
+    topic = TopicRecord(name="wide", topic_id=TOPIC_ID)
+    log = MadeLog().lead(5).add(5, [first_records()[0], topic, record])
+    with open_directory(str(make_source(tmp_path / "one", log))) as source:
+        image = load_image(source)
+    found = replayed(read(image)).topics.by_id[TOPIC_ID].partitions[0]
+    assert (found.replicas, found.isr, found.leader) == (replicas, replicas, 3)
+    assert (found.leader_epoch, found.partition_epoch) == (1 + EPOCH_MARGIN, 2 + EPOCH_MARGIN)
 
 
 def test_what_a_bundle_has_no_secrets_of_is_left_out() -> None:

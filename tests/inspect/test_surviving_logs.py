@@ -64,6 +64,16 @@ def test_voters_of_a_static_quorum_are_those_of_the_last_election_or_of_quorum_s
     assert (found.quorum.voter_ids, found.quorum.named_by, found.seen.epoch) == ((1, 3), "quorum-state", 6)
 
 
+def test_voters_in_records_count_before_those_in_quorum_state(tmp_path: Path) -> None:
+    election = QuorumState(leader_epoch=5, current_voters=(8, 9))
+    found = read_survivor(str(make_source(tmp_path / "one", usual_log(), election=election)))
+    assert (found.quorum.voter_ids, found.quorum.named_by) == ((1, 2, 3), "VotersRecord")
+    found = read_survivor(str(make_source(tmp_path / "static", usual_log(is_static=True), election=election)))
+    assert (found.quorum.voter_ids, found.quorum.named_by) == ((1, 2, 3), "LeaderChangeMessage")
+    none = read_survivor(str(make_source(tmp_path / "none", MadeLog().add(5, first_records()))))
+    assert (none.quorum.voter_ids, none.quorum.named_by) == ((), "")
+
+
 def test_a_torn_tail_is_the_end_of_a_log(tmp_path: Path) -> None:
     folder = make_source(tmp_path / "one", usual_log())
     path = folder / METADATA / LOG

@@ -115,6 +115,54 @@ def test_the_highest_offset_and_epoch_are_those_of_any_file(tmp_path: Path) -> N
     assert choice.seen == OffsetAndEpoch(90, 31)
 
 
+def test_a_log_may_differ_from_where_the_checkpoint_of_the_other_ends(tmp_path: Path) -> None:
+    # Nothing says that the other's records from offset 20 on were committed: the checkpoint ends there.
+    other = make_source(tmp_path / "other", usual_log().pad(5, 10), checkpoints=[OffsetAndEpoch(20, 5)])
+    later = make_source(tmp_path / "later", usual_log().lead(7, 2).pad(7, 1), node_id=2)
+    choice = choose(other, later)
+    assert choice.conflicts == ()
+    (lack,) = choice.lacks
+    assert (lack.first, lack.end) == (20, 30)
+    # A log that ends where they differ has nothing that the best one lacks.
+    short = make_source(tmp_path / "short", usual_log())
+    assert choose(short, later).lacks == ()
+
+
+def test_the_epoch_of_a_record_is_known_in_the_log_and_at_the_end_of_the_checkpoint(tmp_path: Path) -> None:
+    log = usual_log().lead(7, 2).pad(7, 4)
+    found = read_survivor(str(make_source(tmp_path / "one", log, checkpoints=[OffsetAndEpoch(15, 5)])))
+    assert [found.epoch_before(offset) for offset in (0, 1, 15, 20, 21, 25, 26)] == [None, 5, 5, 5, 7, 7, None]
+    alone = read_survivor(str(make_source(tmp_path / "two", None, checkpoints=[OffsetAndEpoch(15, 6)])))
+    assert [alone.epoch_before(offset) for offset in (14, 15, 16)] == [None, 6, None]
+    tail = MadeLog(15).pad(5, 3)
+    rest = read_survivor(str(make_source(tmp_path / "rest", tail, checkpoints=[OffsetAndEpoch(15, 4)])))
+    assert [rest.epoch_before(offset) for offset in (14, 15, 16, 18, 19)] == [None, 4, 5, 5, None]
+
+
+def test_the_highest_offset_that_is_known_to_be_committed_counts(tmp_path: Path) -> None:
+    one = make_source(tmp_path / "one", usual_log().pad(5, 8), checkpoints=[OffsetAndEpoch(15, 5)])
+    two = make_source(tmp_path / "two", usual_log().pad(5, 3), node_id=2)
+    assert choose(one, two).certain_to == 23
+    three = make_source(tmp_path / "three", usual_log().pad(5, 9), node_id=BROKER, checkpoints=[OffsetAndEpoch(27, 5)])
+    assert choose(one, two, three).certain_to == 27
+
+
+def test_of_equal_logs_one_with_secrets_wins(tmp_path: Path) -> None:
+    bundle, whole = (make_source(tmp_path / name, usual_log()) for name in ("bundle", "whole"))
+    for name in ("README.md", "status.json", "verify.txt"):
+        (bundle / name).write_text("")
+    choice = choose(bundle, whole)
+    assert (choice.best.label, choice.others[0].kind) == (str(whole), "bundle")
+
+
+def test_a_checkpoint_at_the_end_of_the_best_log_is_no_conflict(tmp_path: Path) -> None:
+    other = make_source(tmp_path / "other", None, checkpoints=[OffsetAndEpoch(20, 5)])
+    best = make_source(tmp_path / "best", usual_log().pad(5, 0), node_id=2)
+    for sources in ((other, best), (best, other)):
+        choice = choose(*sources)
+        assert (choice.conflicts, choice.lacks, choice.certain_to) == ((), (), 20)
+
+
 def test_of_equal_logs_the_first_that_is_named_wins(tmp_path: Path) -> None:
     one, two = (make_source(tmp_path / name, usual_log()) for name in ("one", "two"))
     assert choose(two, one).best.label == str(two)

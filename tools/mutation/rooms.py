@@ -89,6 +89,7 @@ ROOMS = (
     Room("groups", CORE, ("groups",), ("groups", "simulation/groups", "cli/groups")),
     Room("dump", OTHER, ("inspect/dump",), ("inspect/dump", "test_golden_dump_log.py", "test_same_record_text.py", "cli/inspect", "cli")),
     Room("verify", OTHER, ("inspect/verify",), ("inspect/verify", "test_damage.py", "test_bad_bits.py", "cli/inspect")),
+    Room("repair", OTHER, ("inspect/repair",), ("inspect/repair", "disk", "cli/controllers")),
     Room("bundle", OTHER, ("inspect",), ("inspect", "cli/inspect", "test_secrets.py")),
     Room("rehearse", OTHER, ("rehearse",), ("rehearse", "cli/cluster", _TRANSCRIPTS)),
     Room("placement", OTHER, ("rehearse/placement",), ("rehearse/placement", "rehearse", "cli/cluster")),

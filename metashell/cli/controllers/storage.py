@@ -1,4 +1,4 @@
-"""The command `metashell storage`, which formats and inspects the log directories of a node. `kafka-storage` runs the same code."""
+"""The command `metashell storage`: formats, inspects and repairs the log directories of a node. `kafka-storage` runs the same code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from time import localtime, strftime, time
 from typing import TYPE_CHECKING, Any
 
+from metashell.cli.controllers.repair import REPAIR
 from metashell.cli.tool import parsed, run_sub_command
 from metashell.codec.releases import FEATURES
 from metashell.common import options as shared
@@ -69,6 +70,7 @@ STORAGE_FILES = (
     ),
     ("LOGDIR/bootstrap.checkpoint", "in 4.3's layout, the first metadata records of a new cluster"),
     ("LOGDIR/.lock", "held by a running server, and by format while it writes"),
+    ("LOGDIR/repair.json", "the journal of repairs, which repair --undo reads"),
     ("LOGDIR/meta.properties.tmp", "left by an interrupted format; info explains it, and the next format completes it"),
 )
 
@@ -135,11 +137,11 @@ FEATURE_DEPENDENCIES = _own(
 RANDOM_UUID = _own(
     "random-uuid", "make a new id for a cluster or a directory", examples=(("metashell storage random-uuid", "a random id"),)
 )
-_STORAGE_COMMANDS = (FORMAT, INFO, VERSION_MAPPING, FEATURE_DEPENDENCIES, RANDOM_UUID)
+_STORAGE_COMMANDS = (FORMAT, INFO, REPAIR, VERSION_MAPPING, FEATURE_DEPENDENCIES, RANDOM_UUID)
 
 STORAGE = CommandSpec(
     name="metashell-storage",
-    summary="prepare and inspect the log directories of a node",
+    summary="prepare, inspect and repair the log directories of a node",
     description="""
         Prepares what a server needs on disk before it first starts, and shows what is there. @FILE is replaced by the lines of
         FILE, one argument per line.
@@ -382,6 +384,12 @@ def _carry_out(plan: FormatPlan, values: SimpleNamespace) -> int:
     return STATUS_OK
 
 
+def _repair(tool: str, values: SimpleNamespace) -> int:
+    from metashell.cli.controllers.repair import run_repair
+
+    return run_repair(tool, values, clock_and_chance())
+
+
 def _request(values: SimpleNamespace) -> FormatRequest:
     from metashell.disk.format import FormatRequest
 
@@ -450,6 +458,7 @@ def new_salt() -> bytes:
 _FUNCTIONS: dict[str, Callable[[str, SimpleNamespace], int]] = {
     "format": _format,
     "info": _info,
+    "repair": _repair,
     "version-mapping": _version_mapping,
     "feature-dependencies": _feature_dependencies,
     "random-uuid": _random_uuid,

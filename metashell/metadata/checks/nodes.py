@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 META_PROPERTIES: Final = "meta.properties"
+RESTORE: Final = (
+    "if a majority of the voters is lost for good: metashell quorum restore DIRECTORY... --out NEW_DIRECTORY --node-id N --listener "
+    "HOST:PORT, with what is left of all nodes"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,15 @@ def is_whole(identity: Identity | str | None) -> bool:
 
 def place_of(directory: LogDirectory) -> str:
     return posixpath.join(directory.path, META_PROPERTIES)
+
+
+def repairing(node: ServerNode, directory: LogDirectory) -> str:
+    """The command that repairs a directory of a node, with what proves ids: its configuration, else its directory with the log."""
+    if node.configuration is not None:
+        return f"metashell storage repair {directory.path} -c {node.configuration.path}"
+    log = node.log_directory
+    source = f" --from {log.path}" if log is not None and log is not directory else ""
+    return f"metashell storage repair {directory.path}{source}"
 
 
 def kraft_version(image: MetadataImage | None) -> int | None:

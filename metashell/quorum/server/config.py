@@ -261,7 +261,10 @@ def open_log(config: ControllerConfig) -> MetadataLog:
 
 
 FILE_NAME: Final = "quorum-state"
-_WAYS_OUT: Final = "put the file back, or let this node join anew with an empty directory, or accept the loss (--accept-loss)"
+_WAYS_OUT: Final = (
+    "metashell storage repair writes one in which no vote can come back; or let this node join anew with an empty directory, or accept the "
+    "loss (--accept-loss)"
+)
 
 
 class ElectionStore:

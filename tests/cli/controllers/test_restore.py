@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def test_a_quorum_is_restored_from_the_best_of_several_sources(tmp_path: Path) -
     assert "it has the latest epoch" in text
     assert "offsets 20 to 22 of epoch 5 are not in the best source, whose later leader did not have them" in text
     assert text.count("127.0.0.1:1: Connection refused") == 3
+    assert "damaged" not in text
     image = image_in(tmp_path / "new")
     assert image.provenance.end_offset == 1000000023
     assert image.provenance.epoch == 1000007
@@ -166,6 +168,28 @@ def test_a_data_directory_names_the_cluster_of_a_checkpoint(tmp_path: Path) -> N
     assert shown["cluster_id"] == CLUSTER_ID
     assert "several clusters: data is of cluster" in refused(tmp_path, path.name, "data", "foreign", *TARGET)
     assert "no metadata log here" in refused(tmp_path, "data", *TARGET)
+
+
+def test_a_controller_of_another_cluster_at_a_voters_address_is_no_voter(tmp_path: Path) -> None:
+    with EmbeddedQuorum(controllers=1) as other:
+        host, _, port = other.bootstrap_controllers.partition(":")
+        voter = VOTERS[0]._replace(host=host, port=int(port))
+        records = [one for one in first_records() if type(one).__name__ != "RegisterControllerRecord"]
+        make_source(tmp_path / "one", MadeLog().lead(5, voters=[voter]).add(5, records))
+        outcome = restored(tmp_path, "one", *TARGET, "--dry-run")
+    assert outcome.status == 0, outcome
+    assert f"a controller of another cluster, {other.cluster_id}" in outcome.stdout.decode()
+
+
+def test_a_lone_voter_that_runs_is_no_majority_but_is_warned_of(tmp_path: Path) -> None:
+    with EmbeddedQuorum(controllers=3, directory=tmp_path / "old") as old:
+        for id in (2, 3):
+            old.kill(id)
+        # It still takes the former leader for the leader, or none.
+        outcome = restored(tmp_path, "old/controller-1", "old/controller-2", *TARGET, "--dry-run", "--force")
+    assert outcome.status == 0, outcome
+    assert re.search(r"warning: voter 1 at \S+ runs.*: stop it, and move its log directory away", outcome.stdout.decode())
+    assert "which is a majority" not in outcome.stdout.decode()
 
 
 def test_a_broker_that_runs_is_a_refusal(tmp_path: Path) -> None:
@@ -403,7 +427,7 @@ def test_a_quorum_that_runs_is_not_replaced_unless_forced(tmp_path: Path) -> Non
         outcome = restored(tmp_path, *paths, *TARGET)
         assert outcome.status == 1
         assert "voter 1, 2, 3 of the 3 voters run, which is a majority" in outcome.stderr
-        assert "takes" in outcome.stdout.decode()
+        assert re.search(r"runs, and takes \d for the leader, epoch \d", outcome.stdout.decode())
         assert not (tmp_path / "new").exists()
         forced = restored(tmp_path, *paths, *TARGET, "--force")
         assert forced.status == 0, forced

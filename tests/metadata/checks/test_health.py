@@ -166,6 +166,16 @@ def test_partitions_on_a_broker_that_is_not_there_name_it():
     assert answer == {"unregistered_replica": ["orders/7"], "vanished": ["8"]}
 
 
+def test_a_broker_whose_replicas_were_moved_away_is_named_no_more():
+    was = partition(2, replicas=(1, 7), isr=(1,))
+    moved = record(
+        "PartitionChangeRecord", partition_id=2, topic_id=TOPIC, replicas=(1, 2), isr=(1, 2), directories=(DIRECTORIES[1], DIRECTORIES[2])
+    )
+    assert Health(cluster(was)).vanished == [7]
+    assert Health(cluster(was, moved)).vanished == []
+    assert Health(cluster(was, partition(3, replicas=(1, 7), isr=(1,)), moved)).vanished == [7]
+
+
 def test_fenced_brokers_lead_nothing_and_hold_up_what_moves_to_them():
     moving = partition(7, replicas=(2, 1, 3, 4), adding_replicas=(4,), leader=2)
     answer = found(cluster(moving, partition(8, leader=4, replicas=(4, 2, 3), isr=(4, 2, 3)), brokers=(broker(4, fenced=True),)))

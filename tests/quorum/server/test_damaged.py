@@ -111,7 +111,7 @@ async def test_a_voter_without_its_quorum_state_does_not_start_unless_the_loss_i
             lambda: state.write_bytes(b'{"leaderEpoch":0,"data_version":0}'),
         ):
             change()
-            with pytest.raises(LogCorruptError, match=r"quorum-state: offset \d+: .*; put the file back, or .*--accept-loss"):
+            with pytest.raises(LogCorruptError, match=r"quorum-state: offset \d+: .*; metashell storage repair .*.*--accept-loss"):
                 await start_voter(str(place.configs[1]), may_stand=True)
         place.voters[1] = await start_voter(str(place.configs[1]), may_stand=True, accept_loss=True)
         await append_topics(place, 3, 4)

@@ -221,6 +221,11 @@ def _transactions_are_sane(path: str, base_offset: int) -> bool:
     return True
 
 
+def is_sane_transaction_index(path: str) -> bool:
+    """Return whether Kafka accepts a transaction index of the metadata log. Errors: ServerExit for an unknown version."""
+    return _transactions_are_sane(path, 0)
+
+
 _CHECKPOINT_ENDINGS = (".checkpoint", ".checkpoint.part", ".checkpoint.deleted")
 _LONG = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 

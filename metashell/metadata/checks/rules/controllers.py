@@ -167,7 +167,7 @@ def configured_without_vote(facts: Facts) -> Iterator[Found]:
         joins = config.values.get("controller.quorum.auto.join.enable", "").strip().lower() == "true"
         ids = [voter.id for voter in found[0].voters.voters]
         if config.node_id not in ids and not joins:
-            step = "metashell quorum add-controller, on that node, once it has caught up"
+            step = f"metashell quorum add-controller --server-config {config.path}, on that node, once it has caught up"
             yield _found(config, f"node {config.node_id}; voters {', '.join(map(str, ids))}", step)
 
 

@@ -10,6 +10,7 @@ from metashell.common.values import uuid_text
 from metashell.metadata.checks.facts import CONFIG, DIRECTORIES, LOG, Identity
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check
 from metashell.metadata.checks.nodes import (
+    META_PROPERTIES,
     ServerNode,
     directory_ids,
     is_only_voter,
@@ -18,6 +19,7 @@ from metashell.metadata.checks.nodes import (
     nodes_of,
     others_text,
     place_of,
+    repairing,
     voters_of,
 )
 
@@ -87,8 +89,8 @@ def _ways_back(node: ServerNode, facts: Facts, directory: LogDirectory) -> list[
     format = f"metashell storage format -g -t {cluster} -c {config}{' --no-initial-controllers' if is_dynamic else ''}"
     if is_only_voter(node, facts):
         return [
-            f"do not format it yet: look for a copy of {directory.path} (a backup, the old volume, another broker's __cluster_metadata-0) "
-            "and put it back",
+            f"do not format it yet: look for a copy of {directory.path} (a backup, the old volume) and put it back, or for a checkpoint or "
+            f"a broker's log directory: metashell quorum restore COPY --out {directory.path} --node-id {node.id} --listener HOST:PORT",
             f"without any copy the cluster begins anew: keep the other directories, then {format}",
         ]
     if voters_of(node, facts) and node.id in voters_of(node, facts):
@@ -135,14 +137,12 @@ def _formatting(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
 
 
 def _writing(node: ServerNode, directory: LogDirectory, facts: Facts) -> str:
-    """Return advice to write meta.properties again, with the directory.id that the log has for the node and that no directory has."""
-    lost = lost_directory_ids(node, facts)
-    own = lost[0] if len(lost) == 1 else "a new one, or that of the log's registration of this node"
-    return f"write {place_of(directory)} again: version=1, {_lines_of(node)}, directory.id={own}"
-
-
-def _lines_of(node: ServerNode) -> str:
-    return f"cluster.id={node.cluster_id or '...'}, node.id={'...' if node.broker_id is None else node.broker_id}"
+    """Return the command that writes meta.properties again, from the facts that prove its ids."""
+    known = ", ".join(lost_directory_ids(node, facts))
+    has = f" (the log has {known} for {node.name})" if known else ""
+    more = "" if node.configuration is not None else "; -c server.properties proves the node.id"
+    log = "" if node.log is not None or node.configuration is not None else ", --from a directory with a metadata log the rest"
+    return f"{repairing(node, directory)}: it writes {META_PROPERTIES} again with the ids that are proven{has}{more}{log}"
 
 
 @check(
@@ -215,7 +215,10 @@ def duplicate_directory_id(facts: Facts) -> Iterator[Found]:
             cause = f"directory.id {uuid_text(id)} is that of {other.path} too: one is a copy of the other's volume or file"
             where = ", ".join(lost_directory_ids(node, facts))
             known = f" (the log has {where} for {node.name})" if where else ""
-            step = f"give the one that was copied an id of its own in {place_of(directory)}{known}: metashell storage random-uuid makes one"
+            step = (
+                f"{repairing(node, directory)}, where partitions show which one was copied; else give that one an id of its own in "
+                f"{place_of(directory)}{known}: metashell storage random-uuid makes one"
+            )
             yield Found(
                 directory.path, cause, (Evidence(place_of(other)), Evidence(place_of(directory))), (step,), ("directory", directory.path)
             )
@@ -253,7 +256,8 @@ def other_cluster(facts: Facts) -> Iterator[Found]:
             right, place = (own, with_own) if is_alone_in_node else (expected, "the first node")
             cause = f"cluster.id {identity.cluster_id}; {'the others of this node have' if is_alone_in_node else place + ' has'} {right}"
             step = (
-                f"find out which disk this is: one of another cluster does not belong here; if it is this node's, set cluster.id={right}"
+                f"find out which disk this is: one of another cluster does not belong here; if it is this node's, "
+                f"{repairing(node, directory)} proves it and sets cluster.id={right}"
                 if is_alone_in_node
                 else "judge each cluster by itself"
             )
@@ -291,7 +295,6 @@ def other_node_id(facts: Facts) -> Iterator[Found]:
     "log directories with a directory.id that Kafka reserves",
     DIRECTORIES,
     endangers=_REFUSED,
-    step="give it an id of its own: metashell storage random-uuid",
     source=_ENSEMBLE,
     of_a_part=True,
 )
@@ -299,7 +302,7 @@ def reserved_directory_id(facts: Facts) -> Iterator[Found]:
     for node in nodes_of(facts):
         for directory, id in directory_ids(node):
             if int.from_bytes(id, "big") < _RESERVED_IDS:
-                yield _found(directory, f"directory.id {uuid_text(id)}")
+                yield _found(directory, f"directory.id {uuid_text(id)}", f"{repairing(node, directory)} gives it the id that is proven")
 
 
 @check(
@@ -365,7 +368,8 @@ def other_disk_votes(facts: Facts) -> Iterator[Found]:
             voter, own = uuid_text(named), uuid_text(identity.directory_id)
             steps = (
                 f"the disk with {voter} is there: mount that one",
-                f"it is lost: metashell quorum remove-controller {node.id} -d {voter}, then metashell quorum add-controller on this node",
+                f"it is lost: metashell quorum remove-controller {node.id} -d {voter}, then metashell quorum add-controller "
+                "--server-config server.properties on this node",
             )
             yield _found(directory, f"directory.id {own}; the voter set has {voter} for {node.id}", *steps)
 

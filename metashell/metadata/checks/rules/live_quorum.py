@@ -10,6 +10,7 @@ from metashell.common.forms import counted
 from metashell.common.values import duration_text
 from metashell.metadata.checks.facts import BROKERS, QUORUM
 from metashell.metadata.checks.model import BAD, UNUSUAL, Found, check
+from metashell.metadata.checks.nodes import RESTORE
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts, Probe, QuorumAnswers, Replica
@@ -230,7 +231,7 @@ def voter_out_of_sight(facts: Facts) -> Iterator[Found]:
     QUORUM,
     follows=("unreachable_voter", "mixed_clusters"),
     endangers="no topic, ACL or setting can be changed, no broker is fenced, and no partition gets another leader",
-    step="start the voters that are missing: a majority of them has to run and to reach one another",
+    step=f"start the voters that are missing: a majority of them has to run and to reach one another; {RESTORE}",
     source="KIP-595",
 )
 def no_leader(facts: Facts) -> Iterator[Found]:

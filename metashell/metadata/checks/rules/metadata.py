@@ -12,7 +12,7 @@ from metashell.codec.codes import ZK_MIGRATION_STATES
 from metashell.codec.releases import BOOTSTRAP_SNAPSHOT_LEVEL, KRAFT_VERSION, NEWEST_RELEASE, level_name, unsupported_features
 from metashell.metadata.checks.facts import IMAGE, LOG
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check, evidence_of
-from metashell.metadata.checks.nodes import is_only_voter, nodes_of, others_text, voters_of
+from metashell.metadata.checks.nodes import is_only_voter, nodes_of, others_text, repairing, voters_of
 from metashell.metadata.checks.rules.controllers import spare_controllers
 from metashell.metadata.image.image import damage_of, newer_parts
 
@@ -113,9 +113,10 @@ def first_records(facts: Facts) -> Iterator[Found]:
 
 def _ways_back(node: ServerNode, facts: Facts, start: int) -> list[str]:
     """Return the ways to restore a log that lacks its beginning; see KafkaMetadataLog.recoverSnapshots."""
-    log = node.log
+    log, directory = node.log, node.log_directory
     assert log is not None
-    copy = f"copy a checkpoint from offset {start} on of another controller or broker into {log.path}"
+    assert directory is not None
+    copy = f"{repairing(node, directory)} --from PATH, a directory or checkpoint (from offset {start} on) of another controller or broker"
     if is_only_voter(node, facts):
         return [f"{node.name} is the only voter: do not empty it; {copy} (brokers have checkpoints too)"]
     others = others_text(node, facts)
@@ -123,8 +124,9 @@ def _ways_back(node: ServerNode, facts: Facts, start: int) -> list[str]:
         alive = f"while a majority of the voters {', '.join(map(str, sorted(voters_of(node, facts))))} lives (others: {others})"
     else:
         alive = "while the quorum lives"
-    fetch = f"{alive}: empty {log.path}, keep meta.properties, start the node: it fetches everything"
-    return [fetch, f"or {copy}; not the first way if this is the only voter"]
+    kept = "keep meta.properties and quorum-state, start it: it fetches everything"
+    fetch = f"{alive}: remove the segments and checkpoints in {log.path}, {kept}"
+    return [copy, f"or, {fetch}; not this way if it is the only voter"]
 
 
 @check(
@@ -174,7 +176,10 @@ def torn_checkpoint(facts: Facts) -> Iterator[Found]:
                 path = f"{log.path}/{one.name}"
                 older = _newest_whole(log)
                 has_rest = older >= log.start_offset or log.start_offset == 0
-                steps = ["move it out of the directory: an older checkpoint and the log have everything"] if has_rest else []
+                directory = node.log_directory
+                assert directory is not None
+                put_aside = f"{repairing(node, directory)} puts it aside: an older checkpoint and the log have everything"
+                steps = [put_aside] if has_rest else []
                 steps = steps or _ways_back(node, facts, log.start_offset)
                 yield Found(path, f"{one.size_bytes} bytes; {_trouble(one.trouble)}", (Evidence(path),), tuple(steps), ("directory", path))
 

@@ -70,7 +70,7 @@ def _cause_of_leaderless(health: Health, topic: TopicImage, partition_id: int) -
         cause, down = f"{words}: {', '.join(map(str, ids))}", [str(id) for id in ids if id not in active]
         if down:
             which = f"broker {down[0]}" if len(down) == 1 else f"one of the brokers {', '.join(down)}"
-            return cause, (f"start {which}: it leads without loss",)
+            return cause, (f"start {which}: it leads without loss; where it is lost for good, {unclean}",)
         # An active broker that may lead does lead, unless the directory of its replica is gone.
         return f"{cause}, without its directory", (f"bring that disk back and restart broker {ids[0]}, and nothing is lost; {unclean}",)
     last = partition.last_known_elr

@@ -14,7 +14,7 @@ from metashell.common.forms import counted
 from metashell.common.values import duration_text, moment_text
 from metashell.metadata.checks.facts import IMAGE, LOG, NO_NODE, QUORUM, LogEvent, QuorumNote
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check, last_of
-from metashell.metadata.checks.nodes import ServerNode, address_flaw, address_text, is_loopback, nodes_of, voters_of
+from metashell.metadata.checks.nodes import RESTORE, ServerNode, address_flaw, address_text, is_loopback, nodes_of, repairing, voters_of
 
 if TYPE_CHECKING:
     from metashell.metadata.checks.facts import Facts, MetadataLog, Replica
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "voters without a registration as controller",
     IMAGE,
     endangers="features cannot be upgraded, and the voter may not run",
-    step="start the controller; if it is gone for good: metashell quorum remove-controller",
+    step="start the controller; if it is gone for good: metashell quorum remove-controller ID",
 )
 def unregistered_voter(facts: Facts) -> Iterator[Found]:
     assert facts.health is not None
@@ -320,11 +320,12 @@ def endless_elections(facts: Facts) -> Iterator[Found]:
             f"see which of the voters{whom} run, and whether each reaches the others at the address of the voter set; "
             f"a majority{majority} elects: metashell cluster -C HOST:PORT"
         )
+        lost = RESTORE if len(voters) > 1 else ""
         yield Found(
             node.name,
             cause,
             (Evidence(f"{log.path}/{_QUORUM_STATE}"), Evidence(log.path, log.end_offset - 1, log.last_timestamp_ms)),
-            (step,),
+            tuple(filter(None, (step, lost))),
             ("directory", log.path),
         )
 
@@ -345,15 +346,27 @@ def old_quorum_state(facts: Facts) -> Iterator[Found]:
         if log is None or log.start_offset == log.end_offset:
             continue
         note = log.quorum_note
-        step = ("start it only while the others have a leader, of whom it learns the epoch; do not copy quorum-state from another node",)
+        step = (_rebuilding(node, facts),)
         if isinstance(note, str):
-            yield _quorum_state_found(node, log, f"quorum-state: {note}", "move it away; then " + step[0])
+            yield _quorum_state_found(node, log, f"quorum-state: {note}", *step)
         elif note is None and not all(one.is_alone for one in node.directories):  # a log that was copied alone has no quorum-state
             yield _quorum_state_found(node, log, f"is missing; the log ends in epoch {log.last_epoch}", *step)
         elif note is not None and note.epoch < log.last_epoch:
             yield _quorum_state_found(node, log, f"epoch {note.epoch}; the log ends in epoch {log.last_epoch}", *step)
         elif note is not None and (note.leader_id < NO_NODE or note.voted_id < NO_NODE):
             yield _quorum_state_found(node, log, f"leader {note.leader_id} and vote {note.voted_id} are no ids", *step)
+
+
+def _rebuilding(node: ServerNode, facts: Facts) -> str:
+    """Return the command that writes a quorum-state in which no vote can come back, with the directories that it needs."""
+    directory = node.log_directory
+    assert directory is not None
+    others = [id for id in sorted(voters_of(node, facts)) if id != node.stored_id] if node.stored_id in voters_of(node, facts) else []
+    sources = "".join(f" --from DIRECTORY_OF_{id}" for id in others)
+    return (
+        f"{repairing(node, directory)}{sources}: it writes an epoch in which no vote can come back"
+        f"{' (--epoch N where they are not at hand)' if others else ''}; do not copy quorum-state from another node"
+    )
 
 
 @check(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from metashell.common.values import uuid_text
 from metashell.metadata.checks.facts import IMAGE, LOG, TOPIC_DIRECTORIES, TopicNote
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check
-from metashell.metadata.checks.nodes import image_of, nodes_of
+from metashell.metadata.checks.nodes import image_of, nodes_of, repairing
 from metashell.metadata.checks.partitions import NO_DIRECTORIES
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def stray_topic_id(facts: Facts) -> Iterator[Found]:
         at = f", offset {note.offset}" if note.offset >= 0 else ""
         cause = f"topic id {uuid_text(id)}; the log has {uuid_text(topic.id)} for {topic.name}{at}; {_copies(one)}"
         step = (
-            f"do not start the broker yet; find out whose log this is; if it is {topic.name}'s, set topic_id: {uuid_text(topic.id)} "
-            f"in {one.place.path}/partition.metadata; else keep a copy"
+            f"do not start the broker yet; {repairing(one.node, one.directory)} writes topic_id: {uuid_text(topic.id)} where it is proven "
+            f"that this is {topic.name}'s log; else find out whose log this is, and keep a copy"
         )
         yield Found(_name(one), cause, _since(note, facts, one.place.path), (step,), ("partition", topic.id, one.place.partition))
 
@@ -124,8 +124,8 @@ def no_topic_id(facts: Facts) -> Iterator[Found]:
         note = _note(facts, topic.id)
         cause = f"{what}; by the log {topic.name} has topic id {uuid_text(topic.id)}; {_copies(one)}"
         step = (
-            f"do not start the broker yet; if this is {topic.name}'s log, write {one.place.path}/partition.metadata: "
-            f"version: 0, topic_id: {uuid_text(topic.id)} (two lines)"
+            f"do not start the broker yet; {repairing(one.node, one.directory)} writes topic_id: {uuid_text(topic.id)} where it is proven "
+            f"that this is {topic.name}'s log"
         )
         yield Found(_name(one), cause, _since(note, facts, one.place.path), (step,), ("partition", topic.id, one.place.partition))
 

@@ -133,7 +133,8 @@ def test_an_empty_meta_properties_is_said_by_its_neighbours(broker: Path):
     (broker / "d2" / "meta.properties").write_text("")
     found = only(gather_facts([], [configured(broker, broker / "d1", broker / "d2", broker / "d3")]), "torn_identity")
     assert found.cause.endswith(f"by its neighbours it was of cluster.id {value(broker / 'd1', 'cluster.id')}, node.id 5")
-    assert f"directory.id={lost}" in found.steps[0]
+    assert f"metashell storage repair {broker}/d2 -c" in found.steps[0]
+    assert f"the log has {lost} for node 5" in found.steps[0]
 
 
 def test_a_reserved_directory_id(broker: Path):
@@ -258,8 +259,8 @@ def test_checkpoints_that_were_deleted_leave_a_gap_with_a_way_back(controller: P
     newest.unlink()
     found = only(gather_facts([str(controller)]), "lost_checkpoint")
     assert found.cause == "offsets 0 to 250 are in no checkpoint and no segment; the log begins at 251"
-    assert "while a majority of the voters 1, 2, 3 lives (others: 1 and 3): empty " in found.steps[0]
-    assert "copy a checkpoint from offset 251 on" in found.steps[1]
+    assert f"metashell storage repair {controller} --from PATH, a directory or checkpoint (from offset 251 on)" in found.steps[0]
+    assert "while a majority of the voters 1, 2, 3 lives (others: 1 and 3): remove the segments and checkpoints in " in found.steps[1]
 
 
 def test_a_voter_that_lacks_what_is_committed_is_behind_and_a_majority_of_them_is_bad(controller: Path, tmp_path: Path):
