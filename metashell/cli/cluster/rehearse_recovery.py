@@ -59,7 +59,8 @@ RECOVERY = CommandSpec(
         acknowledged was lost, and says what is right and what is wrong. With --auto it runs the commands itself.
 
         The stories: one controller's disk is lost (disk); two of three controllers are lost (majority); all controllers are lost, and the
-        brokers' copies of the metadata log are left (controllers). SOURCE is only read. Every file lies in a folder that goes afterwards.
+        brokers' copies of the metadata log are left (controllers). SOURCE is only read. All files of the
+        drill lie in one folder, which is removed at the end.
         """,
     options=(
         choice(
@@ -198,10 +199,12 @@ def _break(story: Story, image: MetadataImage, folder: str, stack: ExitStack) ->
     quorum.start()
     update_progress(f"{story.name}: writing changes")
     acknowledged = [_write_marker(quorum, number) for number in range(_EARLY)]
+    _wait_until_all_have_it(places)
     copies = [_broker_copy(places[0].directory, folder, _BROKERS[0])] if len(story.lost) == len(places) else []
     acknowledged += [_write_marker(quorum, number) for number in range(_EARLY, _EARLY + _LATE)]
     before = content_of(quorum.wait_for(lambda now: _has(now, acknowledged[-1])), cluster_id)
     assert before.markers >= set(acknowledged), "what is acknowledged is committed"
+    _wait_until_all_have_it(places)
     update_progress(f"{story.name}: losing disks")
     if story.is_stopped:
         leader = quorum.wait_for_leader()
@@ -215,6 +218,21 @@ def _break(story: Story, image: MetadataImage, folder: str, stack: ExitStack) ->
     sources = _set_aside(story, places, folder, copies)
     lost = tuple(keys[id] for id in ((1, 2, 3) if story.is_stopped else story.lost))
     return _Broken(Scene(cluster_id, places, sources, lost), before, {source: _digest(source) for source in sources})
+
+
+def _wait_until_all_have_it(places: Sequence[Place]) -> None:
+    """Wait until each voter has all that is committed: a majority is enough for that, and which one is chance."""
+    from metashell.quorum.observer.probes import probe
+
+    ends_at = time.monotonic() + _SETTLE_S
+    while True:
+        answers = probe(_target(places))
+        mark = answers.high_watermark
+        if mark is not None and answers.voters and all(voter.log_end_offset >= mark for voter in answers.voters):
+            return
+        if time.monotonic() > ends_at:
+            raise MetashellError(f"the drill's quorum did not catch up within {_SETTLE_S:.0f} s")
+        time.sleep(_POLL_S)
 
 
 def _set_aside(story: Story, places: Sequence[Place], folder: str, copies: Sequence[str]) -> tuple[str, ...]:
@@ -387,15 +405,15 @@ def _is_known(id: int, scene: Scene) -> bool:
     """Whether a leader knows a replica with this id: itself, or one that fetches."""
     from metashell.quorum.observer.probes import probe
 
-    answers = probe(_target(scene))
+    answers = probe(_target(scene.places))
     return answers.leader_id is not None and id in (one.id for one in (*answers.voters, *answers.observers))
 
 
-def _target(scene: Scene) -> Target:
+def _target(places: Sequence[Place]) -> Target:
     from metashell.net.addresses import parse_address
     from metashell.quorum.observer.controllers import Target
 
-    return Target(controllers=tuple(parse_address(place.address) for place in scene.places), timeout_s=_ATTACH_S)
+    return Target(controllers=tuple(parse_address(place.address) for place in places), timeout_s=_ATTACH_S)
 
 
 def _shown(command: Command, folder: str) -> str:
@@ -450,7 +468,7 @@ def _found(scene: Scene, changed: tuple[str, ...]) -> Found:
     from metashell.quorum.observer.probes import probe
     from metashell.rehearse.recovery import Found, content_of
 
-    target = _target(scene)
+    target = _target(scene.places)
     try:
         with attach(target) as source:
             image = source.view().image
