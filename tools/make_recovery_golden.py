@@ -162,7 +162,7 @@ def _row(lab: Lab, case: str) -> dict[str, object]:
     text = lab.nodes[BROKER].text()[said:] if said else lab.said(BROKER)
     names = [path.name for path in lab.directory(BROKER).iterdir() if path.name.startswith(f"{LATE}-0")]
     data = "deleted" if not names else "set aside" if names[0].endswith("-stray") else "kept"
-    row = {"release": lab.version, "case": case, "serves": lab.serves(BROKER) and "STALE_BROKER_EPOCH" not in text, "data": data}
+    row = {"release": lab.version, "case": case, "serves": lab.serves(BROKER), "data": data}
     return {**row, "lines": list(_lines(text))}
 
 
