@@ -189,7 +189,10 @@ def _steps(outcome: Outcome) -> Iterator[str]:
         "metashell elect unclean TOPIC:PARTITION -b HOST:PORT gives it one, and loses what only that broker had"
     )
     if plan.is_static:
-        yield "with kraft.version 0 the voters are those of controller.quorum.voters, the same in every server.properties"
+        yield (
+            "with kraft.version 0 the voters are those of controller.quorum.voters: change it in every server.properties. Controllers that "
+            "still have the old list follow at first, and elect one of themselves as soon as the restored one is away"
+        )
     else:
         yield (
             f"add controllers: format each with metashell storage format -t {plan.cluster_id} --no-initial-controllers, start it, and "
