@@ -119,6 +119,11 @@ RESTORE = CommandSpec(
             metavar="VERSION",
             help="the release of the controller that will run on it (by default the newest)",
         ),
+        Option(
+            names=("--voters",),
+            metavar="ID@HOST:PORT,...",
+            help="where the old voters are to be asked, as in controller.quorum.voters: for sources that do not say, or no longer rightly",
+        ),
         flag("--force", help="also where the old quorum or a broker may still run, or the sources contradict each other or are damaged"),
         DRY_RUN._replace(help="write nothing: show what would be done"),
         COMMAND_CONFIG._replace(names=("--command-config", "-c"), help="how to ask the old voters: security.protocol, sasl.*, ssl.*"),

@@ -228,7 +228,11 @@ def _ask_voters(choice: Choice, image: MetadataImage, cluster_id: str, values: S
     from metashell.quorum.observer.probes import probe
 
     named = next((one for one in (choice.best, *choice.others) if one.quorum.voter_ids), choice.best)
-    places = _addresses(named, image)
+    given = _given_voters(values.voters)
+    ids = named.quorum.voter_ids or tuple(given)
+    if strangers := given.keys() - set(ids):
+        raise UsageError(f"option --voters: the voters are {', '.join(map(str, ids))}, without {min(strangers)}", "--voters")
+    places = _addresses(named, image) | given
     answers: dict[Address, Probe] = {}
     if places:
         security = client_config_of(values.command_config).security
@@ -236,13 +240,24 @@ def _ask_voters(choice: Choice, image: MetadataImage, cluster_id: str, values: S
         for one in probe(target, places).probes:
             answers.setdefault(parse_address(one.address), one)
     found = []
-    for id in named.quorum.voter_ids:
+    for id in ids:
         address = places.get(id)
         if address is None:
             found.append(VoterAnswer(id, None, None, "no source has its address"))
             continue
         found.append(_answer(id, address, answers.get(address), cluster_id))
-    return tuple(found), named.quorum.named_by
+    return tuple(found), named.quorum.named_by or ("--voters" if given else "")
+
+
+def _given_voters(text: str | None) -> dict[int, Address]:
+    """Return the addresses by id that `1@host1:9093,2@host2:9093` names. Errors: UsageError."""
+    found: dict[int, Address] = {}
+    for part in text.split(",") if text is not None else ():
+        id, at, address = part.strip().partition("@")
+        if not (at and id.isascii() and id.isdigit()):
+            raise UsageError(f"option --voters: {part!r} is not ID@HOST:PORT", "--voters")
+        found[int(id)] = parse_address(address)
+    return found
 
 
 def _answer(id: int, address: Address, probe: Probe | None, cluster_id: str) -> VoterAnswer:

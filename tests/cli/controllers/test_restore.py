@@ -415,7 +415,23 @@ def test_voters_without_an_address_may_run(tmp_path: Path) -> None:
     assert outcome.status == 1
     assert "no source has the address of voter 2, 3, so a majority of the 3 voters may run" in outcome.stderr
     assert outcome.stdout.decode().count("no address: no source has its address") == 2
+    # Asked at an address that is given, they are known to be gone; of three, two are enough.
+    (port,) = free_ports(1)
+    outcome = restored(tmp_path, "one", *TARGET, "--voters", f"2@localhost:{port}", "--dry-run")
+    assert (outcome.status, outcome.stdout.count(b"no address: no source has its address")) == (0, 1), outcome
+    for wrong, told in (
+        ("2", "'2' is not ID@HOST:PORT"),
+        ("x@h:1", "'x@h:1' is not"),
+        ("2@h", "'h' is not HOST:PORT"),
+        ("9@h:1", "without 9"),
+    ):
+        outcome = restored(tmp_path, "one", *TARGET, "--voters", wrong)
+        assert outcome.status == 2 and told in outcome.stderr
     make_source(tmp_path / "none", MadeLog().add(5, records))
+    assert (
+        answer(restored(tmp_path, "none", *TARGET, "--voters", f"1@localhost:{port}", "--dry-run", "-o", "json"))["voters_named_by"]
+        == "--voters"
+    )
     assert "no source names the voters" in restored(tmp_path, "none", *TARGET).stderr
     assert restored(tmp_path, "none", *TARGET, "--force").status == 0
 
@@ -429,6 +445,9 @@ def test_a_quorum_that_runs_is_not_replaced_unless_forced(tmp_path: Path) -> Non
         assert "voter 1, 2, 3 of the 3 voters run, which is a majority" in outcome.stderr
         assert re.search(r"runs, and takes \d for the leader, epoch \d", outcome.stdout.decode())
         assert not (tmp_path / "new").exists()
+        # What is given counts more than what the sources say: nobody listens there.
+        elsewhere = ",".join(f"{id}@localhost:{port}" for id, port in enumerate(free_ports(3), 1))
+        assert restored(tmp_path, *paths, *TARGET, "--dry-run", "--voters", elsewhere).status == 0
         forced = restored(tmp_path, *paths, *TARGET, "--force")
         assert forced.status == 0, forced
         assert "--force: voter 1, 2, 3 of the 3 voters run" in forced.stdout.decode()
