@@ -267,9 +267,10 @@ def _answer(id: int, address: Address, probe: Probe | None, cluster_id: str) -> 
         return VoterAnswer(id, address, False, f"a controller of another cluster, {probe.cluster_id}")
     if probe.outcome not in _ALIVE:
         return VoterAnswer(id, address, False, probe.words or probe.outcome)
-    words = probe.words or (
-        "runs, and reports no leader" if probe.leader_id is None else f"runs, and takes {probe.leader_id} for the leader"
-    )
+    if probe.words:
+        words = f"runs ({probe.words})"
+    else:
+        words = "runs, and reports no leader" if probe.leader_id is None else f"runs, and takes {probe.leader_id} for the leader"
     if probe.epoch is not None:
         words += f", epoch {probe.epoch}"
     return VoterAnswer(id, address, True, words, probe.leader_id, probe.epoch)
