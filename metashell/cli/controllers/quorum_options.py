@@ -94,9 +94,9 @@ RESTORE = CommandSpec(
         longest, is used, as in an election. Sources are only read.
 
         It first says up to which offset records are known to be committed, what follows, and what the others have that the best one lacks.
-        It asks the voters and brokers that the sources name at their addresses. It refuses while a majority of the voters may run, while a
-        broker runs (it would delete topics that the restored metadata lacks), if the sources contradict each other, and if the best one
-        is damaged. --force overrides that, and says what.
+        It asks the voters and brokers that the sources name at their addresses. It refuses while a majority of the voters may run (one that
+        does not answer may), while a broker runs (it would delete topics that the restored metadata lacks), if the sources contradict each
+        other, and if the best one is damaged. --force overrides that, and says what.
 
         DIR becomes the log directory of one controller, which is the only voter of the new quorum. Take the id and the address of an old
         voter: others that start again then follow it. Topics with their ids, settings, users, ACLs and brokers are those of the source. It

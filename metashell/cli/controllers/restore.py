@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 LISTENER: Final = "CONTROLLER"
 _ALIVE: Final = frozenset({"answers", "not_loaded", "tls", "plain", "forbidden"})
-"""The outcomes of a probe where a controller runs, or may run, at the address."""
+"""The outcomes of a probe where a controller runs at the address."""
+_UNSEEN: Final = frozenset({"silent", "unresolved"})
+"""The outcomes that say nothing: the machine, or only the network between it and this one, may be down, or the controller is paused."""
 _BROKERS_MAX: Final = 200
 _NAMED_MAX: Final = 5
 
@@ -261,8 +263,8 @@ def _given_voters(text: str | None) -> dict[int, Address]:
 
 
 def _answer(id: int, address: Address, probe: Probe | None, cluster_id: str) -> VoterAnswer:
-    if probe is None:
-        return VoterAnswer(id, address, False, "no answer")
+    if probe is None or probe.outcome in _UNSEEN:
+        return VoterAnswer(id, address, None, "no answer" if probe is None else probe.words or probe.outcome)
     if probe.cluster_id not in (None, cluster_id):
         return VoterAnswer(id, address, False, f"a controller of another cluster, {probe.cluster_id}")
     if probe.outcome not in _ALIVE:
@@ -301,7 +303,11 @@ def _voter_refusals(voters: tuple[VoterAnswer, ...], named_by: str) -> Iterator[
     elif leader is not None and leader.leader_id in alive:
         yield f"voter {leader.id} reports that {leader.leader_id} leads, and that one runs: the old quorum may not be lost"
     elif len(alive) + len(unknown) >= needed:
-        yield f"no source has the address of {_ids(unknown)}, so a majority of the {len(voters)} voters may run"
+        silent = [one.id for one in voters if one.is_alive is None and one.address is not None]
+        nowhere = [id for id in unknown if id not in silent]
+        reasons = [f"no source has the address of {_ids(nowhere)}"] if nowhere else []
+        reasons += [f"{_ids(silent)} does not answer, which a network or a pause can do too"] if silent else []
+        yield f"{', and '.join(reasons)}, so a majority of the {len(voters)} voters may run"
 
 
 def _voter_warnings(voters: tuple[VoterAnswer, ...]) -> Iterator[str]:

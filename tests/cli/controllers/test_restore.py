@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,20 @@ def test_a_controller_of_another_cluster_at_a_voters_address_is_no_voter(tmp_pat
     assert f"a controller of another cluster, {other.cluster_id}" in outcome.stdout.decode()
 
 
+def test_voters_that_do_not_answer_may_run(tmp_path: Path) -> None:
+    make_source(tmp_path / "one", usual_log())
+    (gone,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as paused:
+        # It takes connections, as a process that is stopped does, and says nothing.
+        silent = f"127.0.0.1:{paused.getsockname()[1]}"
+        two = f"1@{silent},2@{silent},3@localhost:{gone}"
+        told = refused(tmp_path, "one", *TARGET, "--voters", two)
+        assert "voter 1, 2 does not answer, which a network or a pause can do too, so a majority of the 3 voters may run" in told
+        one = f"1@{silent},2@localhost:{gone},3@localhost:{gone}"
+        assert restored(tmp_path, "one", *TARGET, "--voters", one, "--dry-run").status == 0
+    assert "does not answer" in refused(tmp_path, "one", *TARGET, "--voters", "1@no.such.host.invalid:1,2@no.such.host.invalid:1")
+
+
 def test_a_lone_voter_that_runs_is_no_majority_but_is_warned_of(tmp_path: Path) -> None:
     with EmbeddedQuorum(controllers=3, directory=tmp_path / "old") as old:
         for id in (2, 3):
@@ -225,7 +240,9 @@ def test_a_node_that_is_broker_and_controller_keeps_its_partitions(tmp_path: Pat
 def test_a_restored_quorum_can_be_lost_and_restored_again(tmp_path: Path) -> None:
     make_source(tmp_path / "one", usual_log())
     assert restored(tmp_path, "one", *TARGET).status == 0
-    again = restored(tmp_path, "one", "new", "--out", "newer", "--node-id", "8", "--listener", "127.0.0.1:1")
+    elsewhere = ("--out", "newer", "--node-id", "8", "--listener", "127.0.0.1:1")
+    assert "voter 7 does not answer" in refused(tmp_path, "one", "new", *elsewhere), "nobody knows host7"
+    again = restored(tmp_path, "one", "new", *elsewhere, "--voters", "7@127.0.0.1:1")
     assert again.status == 0, again
     text = again.stdout.decode()
     assert "one (log directory of node 1, epoch 5, ends at offset 20): is of a quorum before a restore" in text
