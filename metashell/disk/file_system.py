@@ -200,6 +200,18 @@ ASIDE_SUFFIX: Final = ".tmp"
 FILE_MODE: Final = 0o666
 
 
+def make_directories(disk: Disk, path: str, made: list[str]) -> None:
+    """Create a directory and its parents; the names of all new ones are on disk on return. Each one made is added to `made`."""
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path.rstrip("/"))
+    for new in reversed(missing):
+        disk.make_directory(new)
+        made.append(new)
+        disk.sync_directory(os.path.dirname(new.rstrip("/")) or ".")
+
+
 def replace_file(disk: Disk, path: str, data: bytes) -> None:
     """Write `data` under another name, sync it, rename it to `path`, sync the directory; durable on return.
 

@@ -36,7 +36,7 @@ from metashell.disk.bootstrap import (
     release_level,
     stored_host,
 )
-from metashell.disk.file_system import DirectoryLock, Disk
+from metashell.disk.file_system import DirectoryLock, Disk, make_directories
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, BOOTSTRAP_SNAPSHOT, META_PROPERTIES, METADATA_DIRECTORY
 from metashell.disk.properties import (
     ASIDE_SUFFIX,
@@ -357,7 +357,7 @@ class Formatting:
             raise StorageError(f"Error while writing meta.properties file {directory.path}: {place}{error.strerror or error}") from None
 
     def _make_and_lock(self, directory: PlannedDirectory) -> None:
-        self._make_directories(directory.path)
+        make_directories(self._disk, directory.path, self._made)
         self._lock(directory.path)
         if directory.holds_partition:
             # Its name is synced later, together with the temporary files' names.
@@ -368,17 +368,6 @@ class Formatting:
         if not os.path.isdir(partition):
             self._disk.make_directory(partition)
             self._made.append(partition)
-
-    def _make_directories(self, path: str) -> None:
-        """Create a directory and its parents; the names of all new ones are on disk on return."""
-        missing = []
-        while path and not os.path.isdir(path):
-            missing.append(path)
-            path = os.path.dirname(path.rstrip("/"))
-        for new in reversed(missing):
-            self._disk.make_directory(new)
-            self._made.append(new)
-            self._disk.sync_directory(os.path.dirname(new.rstrip("/")) or ".")
 
     def _lock(self, path: str) -> None:
         status = os.stat(path)

@@ -31,7 +31,7 @@ from metashell.codec.messages import SnapshotFooterRecord, SnapshotHeaderRecord
 from metashell.common.errors import MetashellError, PathError
 from metashell.common.values import METADATA_TOPIC_ID, OffsetAndEpoch
 from metashell.disk.bootstrap import Voter, quorum_controls
-from metashell.disk.file_system import FILE_MODE, DirectoryLock, Disk
+from metashell.disk.file_system import FILE_MODE, DirectoryLock, Disk, make_directories
 from metashell.disk.names import (
     LEADER_EPOCH_CHECKPOINT,
     META_PROPERTIES,
@@ -141,7 +141,7 @@ class _Restoring:
     def run(self, values: Iterable[bytes]) -> int:
         plan = self._plan
         try:
-            self._make_directories(plan.path)
+            make_directories(self._disk, plan.path, self._made)
             try:
                 self._lock = DirectoryLock(plan.path, self._disk)
             except BlockingIOError:
@@ -160,17 +160,6 @@ class _Restoring:
             if self._lock is not None:
                 self._lock.release()
         return size
-
-    def _make_directories(self, path: str) -> None:
-        """Create a directory and its parents; the names of all new ones are on disk on return."""
-        missing = []
-        while path and not os.path.isdir(path):
-            missing.append(path)
-            path = os.path.dirname(path.rstrip("/"))
-        for new in reversed(missing):
-            self._disk.make_directory(new)
-            self._made.append(new)
-            self._disk.sync_directory(os.path.dirname(new.rstrip("/")) or ".")
 
     def _write_aside(self, values: Iterable[bytes]) -> int:
         plan, disk = self._plan, self._disk
