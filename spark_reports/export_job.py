@@ -22,10 +22,10 @@ from metashell.common.errors import LogCorruptError, MetashellError, PathError, 
 from metashell.common.uris import is_uri
 from metashell.tables.input_files import expand_globs
 from metashell.tables.lake.append import FILES, AppendOptions, AppendReport, append_to_store, plan_only, refuse_unfit
-from metashell.tables.lake.append_lines import checked_target_size, outcome_lines, planned_lines
 from metashell.tables.lake.commit import Commits
 from metashell.tables.lake.layout import PARQUET, Rewrite, commit_name, read_format
 from metashell.tables.lake.plan import Task
+from metashell.tables.lake.status import checked_target_size, outcome_lines, planned_lines
 from metashell.tables.lake.write_tasks import Job, TaskResult, Written, rewrite_task, write_task
 from metashell.tables.spark_options import EXPORT_MODES, TABLE_FORMATS
 from metashell.tables.splits import FILE_COST_BYTES, Split

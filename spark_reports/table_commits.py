@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metashell.common.errors import MetashellError, UsageError
-from metashell.common.installed import how_to_add
+from metashell.common.runtime import how_to_add
 from metashell.tables.lake.commit import Commits
 from metashell.tables.lake.layout import PARQUET, Pending, read_format
 from metashell.tables.lake.ledger import Commit, LakeState

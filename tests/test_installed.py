@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from metashell.common import installed
-from metashell.common.installed import how_to_add, missing
+from metashell.common import runtime
+from metashell.common.runtime import how_to_add, missing
 
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment with a copy of the package, which `installed` takes for its own; gives its packages' folder."""
+    """An environment with a copy of the package, which `runtime` takes for its own; gives its packages' folder."""
     packages = tmp_path / "env" / "lib"
     (packages / "metashell").mkdir(parents=True)
-    monkeypatch.setattr(installed, "_FOLDER", str(packages / "metashell"))
+    monkeypatch.setattr(runtime, "_FOLDER", str(packages / "metashell"))
     monkeypatch.setattr(sys, "path", [str(packages), *sys.path])
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
     monkeypatch.setattr(sys, "executable", "/env/bin/python")
@@ -46,7 +46,7 @@ def test_what_came_from_a_directory_is_asked_for_there(copy: Path) -> None:
 def test_an_editable_copy_stays_editable(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = copy.parent / "source"
     (source / "metashell").mkdir(parents=True)
-    monkeypatch.setattr(installed, "_FOLDER", str(source / "metashell"))
+    monkeypatch.setattr(runtime, "_FOLDER", str(source / "metashell"))
     distribution(copy, url=source.as_uri(), dir_info={"editable": True})
     assert how_to_add("tls") == f"/env/bin/python -m pip install -e '{source}[tls]'"
 
@@ -83,7 +83,7 @@ def test_a_source_tree_that_was_never_installed_says_so(copy: Path) -> None:
 
 def test_another_copy_of_the_package_is_not_taken_for_this_one(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distribution(copy)
-    monkeypatch.setattr(installed, "_FOLDER", "/elsewhere/metashell")
+    monkeypatch.setattr(runtime, "_FOLDER", "/elsewhere/metashell")
     assert how_to_add("sql").startswith("this copy runs from a source tree: ")
 
 

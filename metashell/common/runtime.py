@@ -1,13 +1,23 @@
-"""The Python process and its operating system: pausing the garbage collector, counting processors, and syncing files to disk.
+"""The Python process and its operating system: pausing the garbage collector, counting processors, syncing files to disk, and
+how this copy of metashell was installed.
 
-Linux and macOS are supported. Windows has no POSIX locks and cannot sync a directory, so commands refuse to start there."""
+Linux and macOS are supported. Windows has no POSIX locks and cannot sync a directory, so commands refuse to start there.
+
+An error line names the command that adds a missing extra to this copy. The distribution's metadata (PEP 610, direct_url.json) and the files
+that pipx and uv leave in an environment tell how it was installed. A copy that came from a directory or an archive is installed from there
+again: an index may lack the package, or have another one of the same name."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from shlex import quote
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 
 class PausedCollector:
@@ -66,3 +76,80 @@ def refuse_windows() -> None:
     """End the process with one line on Windows, before an import that fails there. For the start of commands."""
     if sys.platform == "win32":
         raise SystemExit(WINDOWS_LINE)
+
+
+_NAME = "metashell"
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def missing(package: str, extra: str) -> str:
+    """The line about a missing package: its name, the extra that brings it, and the command that adds the extra to this copy."""
+    return f"{package} is not installed; it comes with the extra {extra!r}: {how_to_add(extra)}"
+
+
+def how_to_add(extra: str) -> str:
+    """The command that adds an extra to this copy, or the reason why there is none."""
+    if os.environ.get("METASHELL_ONEFILE"):
+        return "this one-file archive is the base install, so install metashell with pip instead"
+    found = _distribution()
+    if found is None:
+        return f"this copy runs from a source tree: {_pip()} -e {quote(f'{os.path.dirname(_FOLDER)}[{extra}]')}"
+    requirement, is_editable = _requirement(found, extra)
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return f"pipx install --force {'--editable ' if is_editable else ''}{quote(requirement)}"
+    if os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
+        return f"uv tool install --force {'--editable ' if is_editable else ''}{quote(requirement)}"
+    pip = f"uv pip install --python {quote(sys.executable)}" if (found.read_text("INSTALLER") or "").strip() == "uv" else _pip()
+    return f"{pip} {'-e ' if is_editable else ''}{quote(requirement)}"
+
+
+def _pip() -> str:
+    return f"{quote(sys.executable or 'python3')} -m pip install"
+
+
+def _distribution() -> Distribution | None:
+    """The distribution of this module; None for a source tree that was never installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = distribution(_NAME)
+    except PackageNotFoundError:
+        return None
+    places = (str(found.locate_file(_NAME)), os.path.join(_directory(found) or "", _NAME))
+    return found if any(os.path.realpath(place) == os.path.realpath(_FOLDER) for place in places) else None
+
+
+def _direct_url(found: Distribution) -> dict[str, object]:
+    import json
+
+    text = found.read_text("direct_url.json")
+    value = json.loads(text) if text else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _directory(found: Distribution) -> str | None:
+    """The directory that a distribution was installed from; None if it came from elsewhere."""
+    value = _direct_url(found)
+    url = value.get("url")
+    if "dir_info" not in value or not isinstance(url, str) or not url.startswith("file://"):
+        return None
+    from urllib.parse import unquote
+
+    return unquote(url.removeprefix("file://"))
+
+
+def _requirement(found: Distribution, extra: str) -> tuple[str, bool]:
+    """The requirement to pass to an installer, and whether the copy is an editable install of a directory."""
+    directory = _directory(found)
+    if directory is not None:
+        info = _direct_url(found)["dir_info"]
+        return f"{directory}[{extra}]", isinstance(info, dict) and bool(info.get("editable"))
+    value = _direct_url(found)
+    url = value.get("url")
+    if not isinstance(url, str):
+        # It came from an index, which has the extra as well.
+        return f"{_NAME}[{extra}]", False
+    vcs = value.get("vcs_info")
+    prefix = f"{vcs.get('vcs')}+" if isinstance(vcs, dict) else ""
+    commit = f"@{vcs.get('commit_id')}" if isinstance(vcs, dict) and vcs.get("commit_id") else ""
+    return f"{_NAME}[{extra}] @ {prefix}{url}{commit}", False

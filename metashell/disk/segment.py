@@ -267,7 +267,7 @@ def _judge(data: bytes, position: int, file: str) -> RecordBatch | BadBatch:
     """The batch in a frame of magic 0 or 1, or the fault of one that is no batch."""
     magic = data[MAGIC_END - 1]
     if magic < MAGIC_MAX:
-        from metashell.codec.legacy import LegacyBatch
+        from metashell.codec.framing import LegacyBatch
 
         message = LegacyBatch(position, data, file)
         return message if message.crc_fault() is None else _bad_crc(message)

@@ -139,7 +139,7 @@ def _open_pkcs12(store: StoreConfig, data: bytes) -> Identity:
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:
-        from metashell.common.installed import missing
+        from metashell.common.runtime import missing
 
         raise UsageError(f"{_name(store)}: PKCS12 stores need a package: {missing('cryptography', 'tls')}", store.location) from None
     try:

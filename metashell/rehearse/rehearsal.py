@@ -17,11 +17,10 @@ from metashell.quorum.controller.decision import MIN_ISR, UNCLEAN_ELECTION
 from metashell.quorum.controller.partition_change import RECOVERING
 from metashell.quorum.controller.state import partition_of
 from metashell.rehearse.brokers import Fleet
-from metashell.rehearse.directories import Directories
 from metashell.rehearse.operations import RequestStep, Roll, leaderless_for_good, send_requests, unfinished_moves, unfinished_restarts
 from metashell.rehearse.outcome import Batch, Event, Outcome, PartitionDiff, Refusal, StepReport
 from metashell.rehearse.quorum import Clock, Quorum, known_voters
-from metashell.rehearse.replication import Replication, Sizes
+from metashell.rehearse.replication import Directories, Replication, Sizes
 from metashell.rehearse.step_checks import check_steps
 from metashell.rehearse.steps import (
     AddBroker,

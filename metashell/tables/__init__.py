@@ -29,7 +29,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from metashell.common.errors import MetashellError
-from metashell.common.installed import missing
+from metashell.common.runtime import missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

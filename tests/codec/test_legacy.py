@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 
-from metashell.codec.legacy import message_crc, read_message_header, read_messages
+from metashell.codec.framing import message_crc, read_message_header, read_messages
 from metashell.codec.primitives import GZIP, LZ4, ZSTD, compress
 from metashell.common.errors import DecodeError
 from metashell.disk.files import open_file

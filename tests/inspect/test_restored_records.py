@@ -21,7 +21,7 @@ from metashell.codec.metadata_records import read_metadata_record, write_metadat
 from metashell.codec.releases import record_versions
 from metashell.disk.restore import EPOCH_MARGIN
 from metashell.disk.source import open_directory
-from metashell.inspect.restored_records import PRODUCER_IDS_MARGIN, raised, restored_image, restored_values, without_redacted
+from metashell.inspect.survivors import PRODUCER_IDS_MARGIN, raised, restored_image, restored_values, without_redacted
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
 from tests.inspect.surviving import LEVEL, TOPIC_ID, first_records
 

@@ -104,7 +104,7 @@ def _make_directories(image: MetadataImage, folder: str) -> tuple[str, tuple[Pla
     """Write the directories and configurations of three first voters that begin with the image."""
     from metashell.disk.bootstrap import Voter
     from metashell.disk.restore import RestorePlan, new_place, write_restored
-    from metashell.inspect.restored_records import restored_image, restored_values
+    from metashell.inspect.survivors import restored_image, restored_values
     from metashell.quorum.controller.decision import new_uuid
     from metashell.quorum.embedded.layout import HOST, LISTENER, QUICK, reserve
     from metashell.rehearse.recovery import CONTROLLERS, Place

@@ -52,7 +52,7 @@ def restore(tool: str, values: SimpleNamespace) -> int:
     """Restore a quorum, or with --dry-run say what would be done. Errors: UsageError; PathError; MetashellError for a refusal."""
     from metashell.disk.outputs import refuse_folder_of_logs
     from metashell.disk.restore import check_target, write_restored
-    from metashell.inspect.restored_records import restored_values
+    from metashell.inspect.survivors import restored_values
 
     release = _release(values.release_version)
     name, address = _listener(values.listener)
@@ -108,9 +108,8 @@ def _refuse_overlap(out: str, sources: Iterable[str]) -> None:
 
 
 def _judge(values: SimpleNamespace, release: Release, listener: str, address: Address, stack: ExitStack) -> Outcome:
-    from metashell.inspect.restored_records import LeftOut, restored_image, without_redacted
     from metashell.inspect.surviving_logs import is_data_directory
-    from metashell.inspect.survivors import compare
+    from metashell.inspect.survivors import LeftOut, compare, restored_image, without_redacted
 
     paths = list(dict.fromkeys(values.source))
     data = [path for path in paths if is_data_directory(path)]

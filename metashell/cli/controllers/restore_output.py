@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.disk.restore import RestorePlan
-    from metashell.inspect.restored_records import LeftOut
     from metashell.inspect.surviving_logs import PartitionOnDisk
-    from metashell.inspect.survivors import Choice, Survivor
+    from metashell.inspect.survivors import Choice, LeftOut, Survivor
     from metashell.metadata.image import MetadataImage
 
 REFUSED: Final = "refused"

@@ -189,7 +189,7 @@ def require_fitting(values: SimpleNamespace) -> None:
 def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name: str) -> int:
     """Add the new records, or print what they are; return the number of faults that were skipped."""
     from metashell.tables.lake.append import append, plan_only
-    from metashell.tables.lake.append_lines import added_lines, planned_lines
+    from metashell.tables.lake.status import added_lines, planned_lines
 
     options = _options(values, tables)
     try:
@@ -213,7 +213,7 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
 
 def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendOptions:
     from metashell.tables.lake.append import AppendOptions
-    from metashell.tables.lake.append_lines import checked_target_size
+    from metashell.tables.lake.status import checked_target_size
 
     return AppendOptions(
         paths=tuple(values.paths),

@@ -31,8 +31,17 @@ from metashell.groups.consumer.classic_member import (
 )
 from metashell.groups.consumer.heartbeat import handle_consumer_heartbeat
 from metashell.groups.consumer.leave import begin_consumers, consumer_topics_changed
-from metashell.groups.coordinator.describe import describe_consumer_groups, describe_groups, describe_share_groups, describe_streams_groups
-from metashell.groups.coordinator.group_admin import delete_groups, end_deletions, find_coordinator, list_groups, share_state_deleted
+from metashell.groups.coordinator.group_admin import (
+    delete_groups,
+    describe_consumer_groups,
+    describe_groups,
+    describe_share_groups,
+    describe_streams_groups,
+    end_deletions,
+    find_coordinator,
+    list_groups,
+    share_state_deleted,
+)
 from metashell.groups.coordinator.offset_commit import add_offsets, commit_offsets, end_txn, init_producer_id, txn_offset_commit
 from metashell.groups.coordinator.offset_fetch import begin_expiry, delete_offsets, delete_topic_offsets, fetch_offsets
 from metashell.groups.coordinator.replay import make_state, replay

@@ -18,8 +18,7 @@ from metashell.codec.batches import (
     unpack_header,
     walk_records,
 )
-from metashell.codec.framing import FRAME_SIZE_MAX, LENGTH_MIN
-from metashell.codec.legacy import read_messages
+from metashell.codec.framing import FRAME_SIZE_MAX, LENGTH_MIN, read_messages
 from metashell.common.errors import DecodeError
 from metashell.disk.files import OpenFile, WindowReader
 from metashell.disk.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, whole_entries

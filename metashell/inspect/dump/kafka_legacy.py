@@ -6,8 +6,7 @@ from struct import Struct
 from struct import error as struct_error
 
 from metashell.codec.batches import CODEC_MASK, LEAD_SIZE, LOG_APPEND_TIME, MAGIC_END
-from metashell.codec.framing import LENGTH_MIN
-from metashell.codec.legacy import message_crc, read_message_header, with_lz4_header_checksum
+from metashell.codec.framing import LENGTH_MIN, message_crc, read_message_header, with_lz4_header_checksum
 from metashell.codec.primitives import LZ4, ZSTD, decompress
 from metashell.common.errors import DecodeError
 from metashell.inspect.dump.kafka_records import KafkaLines

@@ -192,7 +192,7 @@ class JsonWriter(Writer):
 
     def _legacy(self, data: bytes, position: int) -> None:
         """Write a message of magic 0 or 1, and the messages in it."""
-        from metashell.codec.legacy import message_crc, read_message_header, read_messages
+        from metashell.codec.framing import message_crc, read_message_header, read_messages
 
         header = read_message_header(data[:_LEGACY_LEAD_SIZE])
         crc = message_crc(data)

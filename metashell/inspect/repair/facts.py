@@ -3,7 +3,9 @@
 Nothing is assumed of a source. It counts as one of the same cluster only if both have the same cluster.id, if the two logs have a batch in
 common, or if its metadata and this directory share an id that was drawn at random: of a topic, a directory, or a start of a node.
 Example: a directory lost its meta.properties; its voter set names the directory ids of voters 1, 2 and 3, and so does the source's. No
-other cluster has these ids."""
+other cluster has these ids.
+
+The state of the log is what an opening would do to it, by the rules of `disk/opening.py`. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.common.errors import MetashellError, StorageError
 from metashell.common.values import ZERO_UUID
+from metashell.disk.file_system import Disk
+from metashell.disk.log_segment import SegmentIndex
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
+from metashell.disk.opening import Opening
 from metashell.disk.properties import PREPARED
+from metashell.disk.recovery import FoundFiles, list_files
 from metashell.disk.source import DirectorySource, open_source
-from metashell.inspect.repair.log_state import LogState, judge_log
 from metashell.metadata.checks.facts import Configuration, Facts, Identity, LogDirectory
 from metashell.metadata.checks.nodes import ServerNode, is_whole
 from metashell.metadata.directory_facts import metadata_folder
@@ -28,9 +33,54 @@ from metashell.metadata.image import load_image
 
 if TYPE_CHECKING:
     from metashell.codec.batches import RecordBatch
+    from metashell.common.values import OffsetAndEpoch
     from metashell.disk.mend import FileChange
+    from metashell.disk.opening import OpeningPlan
+    from metashell.disk.recovery import Flaw, Run
     from metashell.metadata.checks.facts import MetadataLog
     from metashell.metadata.image import MetadataImage
+
+
+class LogState(NamedTuple):
+    """What an opening would do to a log, with the files as they are now.
+
+    `reason` says why the log cannot start, and is empty if it can. `flaws` are the places where segments would be cut, by path; `found` are
+    the names in the directory. The segments of `plan.run` are closed.
+    """
+
+    found: FoundFiles
+    plan: OpeningPlan | None
+    flaws: dict[str, Flaw]
+    run: Run | None
+    reason: str = ""
+
+
+class ReadingDisk(Disk):
+    """The real file system for what only reads: files are opened without the right to write."""
+
+    def open_file(self, path: str) -> int:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def judge_log(directory: str, assumed: OffsetAndEpoch | None = None) -> LogState:
+    """Judge the log in a directory by the rules of `open_metadata`, and change nothing.
+
+    `assumed` is a snapshot that is to be put there, and whole. Errors: OSError.
+    """
+    disk = ReadingDisk()
+    found = list_files(directory)
+    if assumed is not None:
+        found.snapshots = sorted({*found.snapshots, assumed})
+
+    def index_of(base_offset: int) -> SegmentIndex:
+        return SegmentIndex(disk, directory, base_offset, _UNUSED_INDEX, _UNUSED_INDEX)
+
+    plan, flaws, run, reason = Opening(disk, directory, index_of, accept_loss=True, assumed=assumed).judge(found)
+    return LogState(found, plan, flaws, run, reason)
+
+
+_UNUSED_INDEX: Final = 4096
+"""The interval and size of indexes that are never written."""
 
 
 _CHECKPOINT: Final = ".checkpoint"

@@ -19,11 +19,11 @@ from metashell.common.values import moment_text
 from metashell.disk.source import OffsetsWithImage
 from metashell.metadata.image.image import MetadataImage
 from metashell.metadata.image.loader import ImageLoader, placed
-from metashell.metadata.image.source import Source, batches_before
+from metashell.metadata.image.provenance import Source, batches_before
 
 if TYPE_CHECKING:
     from metashell.codec.batches import BatchHeader
-    from metashell.metadata.image.source import Batch
+    from metashell.metadata.image.provenance import Batch
 
 
 ANCHOR_SPACING: Final = 1 << 15

@@ -20,8 +20,7 @@ from metashell.common.values import uuid_from_text
 from metashell.metadata.image.differences import CONTROL_PLACES, Origin, Place, Step, places_of
 from metashell.metadata.image.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
 from metashell.metadata.image.loader import ImageLoader, fault_of
-from metashell.metadata.image.provenance import ReplayError
-from metashell.metadata.image.source import CutBatch, batches_before
+from metashell.metadata.image.provenance import CutBatch, ReplayError, batches_before
 from metashell.metadata.nodes.names import is_uuid_text, name_unescape, parse_int
 from metashell.metadata.nodes.settings import own_resources
 
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from metashell.codec.batches import RecordFields
     from metashell.common.values import OffsetAndEpoch
     from metashell.metadata.history.past import Past
-    from metashell.metadata.image.provenance import Leader
-    from metashell.metadata.image.source import Batch
+    from metashell.metadata.image.provenance import Batch, Leader
     from metashell.metadata.nodes.settings import Resource
 
 

@@ -20,7 +20,18 @@ from metashell.metadata.image.cluster import BrokerRegistration, ClusterImage, C
 from metashell.metadata.image.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, ProducerIdsImage
 from metashell.metadata.image.loader import ImageLoader, load_image
 from metashell.metadata.image.partitions import PartitionRegistration
-from metashell.metadata.image.provenance import Fault, ImageLossError, Leader, Provenance, ReplayError, Voter, VoterEndpoint, VoterSet
+from metashell.metadata.image.provenance import (
+    Batch,
+    Fault,
+    ImageLossError,
+    Leader,
+    Provenance,
+    ReplayError,
+    Source,
+    Voter,
+    VoterEndpoint,
+    VoterSet,
+)
 from metashell.metadata.image.settings import (
     Acl,
     AclsImage,
@@ -32,7 +43,6 @@ from metashell.metadata.image.settings import (
     ScramCredential,
     ScramImage,
 )
-from metashell.metadata.image.source import Batch, Source
 from metashell.metadata.image.topics import PartitionMap, TopicImage, TopicsImage
 
 __all__ = [

@@ -23,7 +23,7 @@ from metashell.metadata.image.settings import quota_entity
 
 if TYPE_CHECKING:
     from metashell.metadata.image.image import MetadataImage
-    from metashell.metadata.image.source import Batch
+    from metashell.metadata.image.provenance import Batch
     from metashell.metadata.image.topics import TopicImage, TopicsImage
 
 

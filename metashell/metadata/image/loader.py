@@ -22,9 +22,18 @@ from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.common.errors import DecodeError
 from metashell.common.values import OffsetAndEpoch
 from metashell.metadata.image.image import EMPTY_IMAGE, MetadataDelta, MetadataImage
-from metashell.metadata.image.provenance import Fault, Leader, Provenance, ReplayError, voter_set
+from metashell.metadata.image.provenance import (
+    Batch,
+    Fault,
+    Leader,
+    Provenance,
+    ReplayError,
+    Source,
+    SourceTrouble,
+    batches_before,
+    voter_set,
+)
 from metashell.metadata.image.scanner import BatchScanner, BrokenBatchError
-from metashell.metadata.image.source import Batch, Source, SourceTrouble, batches_before
 from metashell.metadata.image.topics_delta import TopicsDelta
 
 

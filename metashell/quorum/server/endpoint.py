@@ -211,7 +211,7 @@ def metrics_socket(port: int = 0) -> socket.socket:
     try:
         import prometheus_client  # noqa: F401
     except ImportError:
-        from metashell.common.installed import missing
+        from metashell.common.runtime import missing
 
         raise MetashellError(f"metrics need a package: {missing('prometheus_client', 'metrics')}") from None
     held = socket.socket()

@@ -11,7 +11,7 @@ from metashell.common.forms import aligned
 from metashell.common.options import Argument, Option
 from metashell.common.values import uuid_from_text, uuid_text
 from metashell.metadata.checks import PARTITION_GROUPS, count_partitions
-from metashell.metadata.image.source import Sizes
+from metashell.metadata.image.provenance import Sizes
 from metashell.metadata.nodes import Directory, Leaf
 from metashell.shell.commands import NODE_PATH, WHERES, make_command
 from metashell.shell.output import summarize, unknown_field, value_text, write_answer

@@ -33,8 +33,7 @@ from metashell.tables.reports.catalog import (
     second_text,
     shown_columns,
 )
-from metashell.tables.reports.charts import draw_chart
-from metashell.tables.reports.timeline_chart import timeline_charts
+from metashell.tables.reports.charts import draw_chart, timeline_charts
 from metashell.tables.state.clusters import Cluster, read_state
 
 if TYPE_CHECKING:

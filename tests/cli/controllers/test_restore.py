@@ -16,7 +16,7 @@ from metashell.cli.inspect.bundle import main as bundle
 from metashell.common.values import OffsetAndEpoch
 from metashell.disk.source import open_directory
 from metashell.disk.state_files import QuorumState
-from metashell.inspect.restored_records import raised
+from metashell.inspect.survivors import raised
 from metashell.metadata.image import MetadataImage, load_image
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.disk.storage_cases import listing

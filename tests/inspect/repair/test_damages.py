@@ -8,7 +8,7 @@ import pytest
 
 from metashell.common.errors import MetashellError
 from metashell.disk.mend import undo, write_changes
-from metashell.inspect.repair.log_state import judge_log
+from metashell.inspect.repair.facts import judge_log
 from metashell.inspect.repair.plan import RepairRequest, plan_repair
 from tests.disk.mend_cases import tree_of
 from tests.interop.start_bases import make_base

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from metashell.inspect.repair.election import Election, election_after
+from metashell.inspect.repair.small_files import Election, election_after
 
 VOTERS = (1, 2, 3, 4, 5)
 LOST = 1

@@ -10,7 +10,7 @@ from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.metadata.image import ImageLoader, load_image
-from metashell.metadata.image.source import CONTROL, FRAMING, NO_TYPE, CutBatch, Sizes, batches_before
+from metashell.metadata.image.provenance import CONTROL, FRAMING, NO_TYPE, CutBatch, Sizes, batches_before
 from metashell.metadata.image.writer import image_digest
 from tests.metadata.image.batches import ListSource, batch, batch_of_values, control_batch, record, value
 from tests.metadata.image.histories import History, histories

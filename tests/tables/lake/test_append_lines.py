@@ -6,9 +6,9 @@ import pytest
 
 from metashell.common.errors import UsageError
 from metashell.tables.lake.append import AppendReport
-from metashell.tables.lake.append_lines import added_lines, checked_target_size, planned_lines
 from metashell.tables.lake.ledger import Coverage, LakeState, LogKey, LogState
 from metashell.tables.lake.plan import Plan, Task
+from metashell.tables.lake.status import added_lines, checked_target_size, planned_lines
 from metashell.tables.splits import Piece, Split
 
 ONE, OTHER, NEW = LogKey("c", "1", "a-0"), LogKey("c", "2", "a-0"), LogKey("", "", "x.log@0-1-2")

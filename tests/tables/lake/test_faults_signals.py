@@ -28,7 +28,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.tables.lake.dying import Life, living, steps_of
 from tests.tables.lake.lakes import run
-import metashell.tables.lake.write_tasks, metashell.tables.export.split_writer, metashell.tables.stores.remote
+import metashell.tables.lake.write_tasks, metashell.tables.export.workers, metashell.tables.stores.remote
 
 class Killed(Life):
     def step(self, name):

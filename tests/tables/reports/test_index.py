@@ -14,9 +14,9 @@ from metashell.metadata.checks import Health
 from metashell.metadata.image import EMPTY_IMAGE
 from metashell.metadata.image.provenance import Provenance
 from metashell.tables.reports import REPORTS, page
+from metashell.tables.reports.charts import BROKERS_MAX, timeline_charts
 from metashell.tables.reports.local import declared_schema, run_local
 from metashell.tables.reports.page import EVENTS_MAX, Judged, judge_clusters, open_words, render_index
-from metashell.tables.reports.timeline_chart import BROKERS_MAX, timeline_charts
 from metashell.tables.state.clusters import Cluster, read_state
 from tests.golden_cases import SUBSET_ROOT
 from tests.tables.reports.test_page import HOSTILE, LOADING, Seen

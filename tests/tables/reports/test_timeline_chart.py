@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from metashell.tables.reports.timeline_chart import draw_axis, time_form
+from metashell.tables.reports.charts import draw_axis, time_form
 
 WIDE_PX, NARROW_PX = 1100, 270
 """What a chart's area has of a page of 1300 and of 390 px."""

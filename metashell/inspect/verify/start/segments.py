@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, MAGIC_END, BatchHeader, RecordBatch, crc_fault, unpack_header
-from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, Stop, frame_fault
-from metashell.codec.legacy import LegacyBatch, message_crc, read_message_header
+from metashell.codec.framing import FRAME_SIZE_MAX, MAGIC_MAX, LegacyBatch, Stop, frame_fault, message_crc, read_message_header
 from metashell.disk.files import RegularFile, WindowReader, open_regular
 from metashell.inspect.verify.start import ServerExit
 
