@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, read_control_record
 from metashell.codec.batches import RecordBatch
+from metashell.codec.codes import DESCRIBE_ACLS, DESCRIBE_CONFIGS
 from metashell.codec.error_codes import (
     INVALID_UPDATE_VERSION,
     NOT_CONTROLLER,
@@ -39,11 +40,12 @@ from metashell.quorum.controller.controller import ROUTES
 from metashell.quorum.controller.decision import TOO_LARGE
 from metashell.quorum.raft.messages import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.quorum.raft.roles import Leader
-from metashell.quorum.server.event_queue import EventQueue, Pace, ServerEvent, Steps
+from metashell.quorum.server.event_queue import NOBODY, EventQueue, Pace, ServerEvent, Steps
 from metashell.quorum.server.feed import RECORDS_AT_ONCE, loaded_snapshot
 from metashell.quorum.server.records import SnapshotToMake, records_of
 
 if TYPE_CHECKING:
+    from metashell.net.fair_queue import Asker
     from metashell.quorum.server.driver import Driver
 
 Answer = Callable[[Any], Iterator[object] | None]
@@ -53,6 +55,8 @@ Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 
 HOLD_MS: Final = 1000
 """A timer that fires so late shows that the whole process stood still."""
+DIVISIBLE: Final = frozenset((DESCRIBE_ACLS, DESCRIBE_CONFIGS))
+"""APIs whose decisions read nothing but images, which never change: others may be decided between their steps."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
 
 
@@ -69,11 +73,12 @@ class Waiter:
     Without `send` nobody waits any more, and nothing else is kept.
     """
 
-    __slots__ = ("answer", "connection", "request", "send")
+    __slots__ = ("answer", "asker", "connection", "request", "send")
 
-    def __init__(self, request: Request, connection: Hashable, send: Answer) -> None:
+    def __init__(self, request: Request, connection: Hashable, send: Answer, asker: Asker) -> None:
         self.request: Request | None = request
         self.connection = connection
+        self.asker = asker
         self.answer: Any = None
         self.send: Answer | None = send
 
@@ -162,12 +167,16 @@ class ControllerMachine:
 
     # ---- requests
 
-    def ask(self, request: Request, connection: Hashable, send: Answer) -> None:
-        """Decide about a request when its turn comes; `send` gets the answer when it is stable, or a refusal."""
-        waiter = Waiter(request, connection, send)
+    def ask(self, request: Request, connection: Hashable, send: Answer, asker: Asker = NOBODY) -> None:
+        """Decide about a request when its turn comes, which goes by `asker`; `send` gets the answer when it is stable, or a refusal."""
+        waiter = Waiter(request, connection, send, asker)
         self._asked.setdefault(connection, set()).add(waiter)
         self.queue.request(
-            connection, lambda: self._decide(request, waiter), partial(self._refuse, waiter, REQUEST_TIMED_OUT, SHUTTING_DOWN)
+            connection,
+            lambda: self._decide(request, waiter),
+            partial(self._refuse, waiter, REQUEST_TIMED_OUT, SHUTTING_DOWN),
+            asker,
+            is_divisible=request.api_key in DIVISIBLE,
         )
 
     def forget(self, connection: Hashable) -> None:
@@ -210,7 +219,7 @@ class ControllerMachine:
             self._send(waiter)
 
     def _send(self, waiter: Waiter) -> None:
-        self.queue.answer(lambda: self._tell(waiter))
+        self.queue.answer(lambda: self._tell(waiter), waiter.asker, waiter.connection)
 
     def _tell(self, waiter: Waiter) -> Iterator[object] | None:
         if waiter.send is None:

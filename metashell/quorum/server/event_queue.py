@@ -1,8 +1,9 @@
 """The queue of a controller: everything that reads or changes it, one event at a time, long ones in slices.
 
-Order: what the log says (commits, loads, leaders), then periodic tasks that are due, then requests, round robin over the connections that
-have any. An event is a function that gives None, or a generator that is run in slices; between two slices no other event runs.
-Answers leave between events, and in slices too, because one commit may complete hundreds of them.
+Order: what the log says (commits, loads, leaders), then periodic tasks that are due, then requests, in fair turns by who asks
+(`FairQueue`). An event is a function that gives None, or a generator that is run in slices. Between two slices of an event no other runs,
+unless it is divisible: it only reads, and gives way to what waits. Answers leave between events, and in slices too, because one commit may
+complete hundreds of them; a large one takes its turn among the requests, as divisible work of whoever gets it.
 
 Beside it: `CommitWaits`, who waits for an offset to be committed in the epoch in which it was appended; `LoopHold`, the longest time in
 which one piece of work let nothing else have its turn; `TimeWindow`, times of the last minutes as the quantiles that Kafka's histograms
@@ -14,22 +15,26 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from heapq import heappop, heappush
 from math import log2
 from time import perf_counter
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from metashell.common.values import Epoch, Offset
+from metashell.net.fair_queue import Asker, FairQueue
 from metashell.quorum.raft.messages import NotLeaderError
 
 SLICE_S: Final = 0.01
 STEPS_AT_ONCE: Final = 1000
 """Steps of a slice, at most: what the clock of a simulation does not end, this does."""
 PAUSE_S: Final = 0.001
+PIECE_S: Final = 0.002
+"""How long divisible work goes on before others that wait have their turn."""
+NOBODY: Final = Asker("")
 _END: Final = object()
 
 
@@ -54,11 +59,39 @@ class Kind(Enum):
     REQUEST = "request"
 
 
-class _Waiting(NamedTuple):
-    kind: Kind
-    event: Event
-    since_s: float
-    dropped: Callable[[], None] | None = None
+class _Waiting:
+    """An event that waits for its turn, or for its next one: `steps` is what is left of one that was begun.
+
+    `kind` is None for an answer that is sent. `dropped` is called when the end comes before the event's.
+    """
+
+    __slots__ = ("asker", "connection", "dropped", "event", "is_divisible", "kind", "since_s", "steps", "waited_s", "worked_s")
+
+    def __init__(
+        self,
+        kind: Kind | None,
+        event: Event,
+        since_s: float,
+        dropped: Callable[[], None] | None = None,
+        line: tuple[Asker, Hashable] | None = None,
+        *,
+        is_divisible: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.event = event
+        self.since_s = since_s
+        self.dropped = dropped
+        self.asker, self.connection = line or (NOBODY, None)
+        self.is_divisible = is_divisible
+        self.steps: Iterator[Any] | None = None
+        self.waited_s = self.worked_s = 0.0
+
+    def end(self) -> None:
+        """Give up what was begun; an answer is sent to its end, because what is stable may be said."""
+        if self.kind is None:
+            deque(self.steps or (), 0)
+        elif self.steps is not None:
+            self.steps.close()  # type: ignore[attr-defined]
 
 
 class EventQueue:
@@ -80,14 +113,11 @@ class EventQueue:
         self._loop = asyncio.get_running_loop()
         self._control: deque[_Waiting] = deque()
         self._tasks: deque[_Waiting] = deque()
-        self._lines: OrderedDict[Hashable, deque[_Waiting]] = OrderedDict()
-        self._answers: deque[Sending] = deque()
-        self._sending: Iterator[object] | None = None
-        self._steps: Steps | None = None
+        self._requests: FairQueue[_Waiting] = FairQueue()
+        self._answers: deque[tuple[Sending, Asker, Hashable]] = deque()
         self._begun: _Waiting | None = None
-        self._worked_s = 0.0
-        self._waited_s = 0.0
-        self._kind = Kind.CONTROL
+        """What is in work; none, or without its steps, between two events."""
+        self._piece_s = 0.0
         self._handle: asyncio.Handle | None = None
         self._is_closed = False
         self._is_running = False
@@ -95,7 +125,7 @@ class EventQueue:
 
     def __len__(self) -> int:
         """Events that have not begun."""
-        return len(self._control) + len(self._tasks) + sum(map(len, self._lines.values()))
+        return len(self._control) + len(self._tasks) + len(self._requests)
 
     # ---- what comes in
 
@@ -107,44 +137,49 @@ class EventQueue:
         """A periodic task that is due."""
         self._put(self._tasks, _Waiting(Kind.TASK, event, self._loop.time()))
 
-    def request(self, connection: Hashable, event: Event, dropped: Callable[[], None]) -> None:
-        """A request of a connection; if `close` comes before its end, `dropped` is called. The event itself checks its deadline."""
-        line = self._lines.get(connection)
-        if line is None:
-            line = self._lines[connection] = deque()
-        self._put(line, _Waiting(Kind.REQUEST, event, self._loop.time(), dropped))
+    def request(
+        self, connection: Hashable, event: Event, dropped: Callable[[], None], asker: Asker = NOBODY, *, is_divisible: bool = False
+    ) -> None:
+        """A request of a connection; if `close` comes before its end, `dropped` is called. The event itself checks its deadline.
 
-    def answer(self, send: Sending) -> None:
+        One that `is_divisible` only reads: others may run between its steps.
+        """
+        waiting = _Waiting(Kind.REQUEST, event, self._loop.time(), dropped, (asker, connection), is_divisible=is_divisible)
+        if self._is_closed:
+            dropped()
+        else:
+            self._requests.put(asker, connection, waiting)
+            self._wake()
+
+    def answer(self, send: Sending, asker: Asker = NOBODY, connection: Hashable = None) -> None:
         """An answer that may leave. The large one of a generator leaves in slices."""
         if self._is_closed:
             deque(send() or (), 0)
         else:
-            self._answers.append(send)
+            self._answers.append((send, asker, connection))
             self._wake()
 
     def forget(self, connection: Hashable) -> None:
-        """A connection is closed: its requests that did not begin are dropped."""
-        self._lines.pop(connection, None)
+        """A connection is closed: its requests that did not begin are dropped, and the answer that was being sent."""
+        for waiting in self._requests.forget(connection):
+            if waiting.kind is not None:
+                waiting.end()
 
     def close(self) -> None:
         """Stop; events that are half done stay so."""
         self._is_closed = True
         if self._handle is not None:
             self._handle.cancel()
-        left = [waiting for line in self._lines.values() for waiting in line]
-        if self._steps is not None and not self._is_running:
-            self._steps.close()
-            if self._begun is not None:
-                left.insert(0, self._begun)
-        self._steps = self._begun = None
+        left = self._requests.clear()
+        if self._begun is not None and not self._is_running:
+            left.insert(0, self._begun)
+        self._begun = None
         self._control.clear()
         self._tasks.clear()
-        self._lines.clear()
-        # What is stable may be said.
-        sending, self._sending = self._sending, None
-        while sending is not None or self._answers:
-            deque(sending or (), 0)
-            sending = self._answers.popleft()() if self._answers else None
+        for waiting in left:
+            waiting.end()
+        while self._answers:
+            deque(self._answers.popleft()[0]() or (), 0)
         for waiting in left:
             if waiting.dropped is not None:
                 waiting.dropped()
@@ -161,7 +196,7 @@ class EventQueue:
     def _wake(self, pause_s: float = 0.0) -> None:
         if self._is_running:
             return
-        if self._is_resting and self._handle is not None and self._steps is None:
+        if self._is_resting and self._handle is not None and self._begun is None:
             # Background work rests; an event does not wait for that.
             self._handle.cancel()
             self._handle = None
@@ -189,13 +224,10 @@ class EventQueue:
         clock = self._loop.time
         ends_at = clock() + SLICE_S
         for _ in range(STEPS_AT_ONCE):
-            if self._sending is not None:
-                if next(self._sending, _END) is _END:
-                    self._sending = None
-            elif self._answers:
-                self._sending = self._answers.popleft()()
-            elif self._steps is not None:
-                if self._step(self._steps) is Pace.REST:
+            if self._answers:
+                self._send(*self._answers.popleft())
+            elif self._begun is not None:
+                if self._step(self._begun) is Pace.REST:
                     return PAUSE_S
             elif (waiting := self._next()) is not None:
                 self._begin(waiting)
@@ -221,49 +253,76 @@ class EventQueue:
         for line in (self._control, self._tasks):
             if line:
                 return line.popleft()
-        if not self._lines:
-            return None
-        connection, line = next(iter(self._lines.items()))
-        found = line.popleft()
-        if line:
-            self._lines.move_to_end(connection)
-        else:
-            del self._lines[connection]
-        return found
+        return self._requests.pop() if self._requests else None
+
+    def _send(self, send: Sending, asker: Asker, connection: Hashable) -> None:
+        """Send an answer; a large one waits for its turns, before what its connection asked later."""
+        steps = send()
+        if steps is not None:
+            waiting = _Waiting(None, lambda: None, self._loop.time(), None, (asker, connection), is_divisible=True)
+            waiting.steps = steps
+            if self._is_closed:
+                waiting.end()
+            else:
+                self._requests.put(asker, waiting if connection is None else connection, waiting, is_begun=True)
 
     def _begin(self, waiting: _Waiting) -> None:
         self._begun = waiting
-        self._kind = waiting.kind
-        self._waited_s = self._loop.time() - waiting.since_s
-        self.longest_wait_s = max(self.longest_wait_s, self._waited_s)
+        self._piece_s = 0.0
+        if waiting.steps is not None:
+            return  # It goes on.
+        waiting.waited_s = self._loop.time() - waiting.since_s
+        self.longest_wait_s = max(self.longest_wait_s, waiting.waited_s)
         self.started += 1
-        self._worked_s = 0.0
-        began = perf_counter()
-        self._steps = waiting.event()
-        self._worked_s = perf_counter() - began
-        if self._steps is None:
-            self._ended()
-
-    def _step(self, steps: Steps) -> Pace | None:
         began = perf_counter()
         try:
-            pace = next(steps)
-        except StopIteration:
-            self._steps = None
+            waiting.steps = waiting.event()
         except BaseException:
-            self._steps = None
+            self._begun = None
             raise
-        else:
-            self._worked_s += perf_counter() - began
-            return pace
-        self._worked_s += perf_counter() - began
-        self._ended()
-        return None
+        self._worked(waiting, perf_counter() - began)
+        if waiting.steps is None:
+            self._ended(waiting)
 
-    def _ended(self) -> None:
-        self.longest_event_s = max(self.longest_event_s, self._worked_s)
-        if self.on_done is not None:
-            self.on_done(self._kind, self._waited_s, self._worked_s)
+    def _step(self, waiting: _Waiting) -> Pace | None:
+        assert waiting.steps is not None, "begun"
+        began = perf_counter()
+        try:
+            pace: Any = next(waiting.steps, _END)
+        except BaseException:
+            self._begun = None
+            raise
+        self._worked(waiting, perf_counter() - began)
+        if pace is _END:
+            self._ended(waiting)
+            return None
+        if waiting.is_divisible and self._piece_s >= PIECE_S and (self._control or self._tasks or self._requests):
+            self._give_way(waiting)
+        rests: Pace | None = pace
+        return rests
+
+    def _give_way(self, waiting: _Waiting) -> None:
+        """Let others have their turn; the work goes on when its own comes again."""
+        self._begun = None
+        if not self._is_closed:
+            self._requests.put(waiting.asker, waiting if waiting.connection is None else waiting.connection, waiting, is_begun=True)
+        self._pay(waiting)
+
+    def _worked(self, waiting: _Waiting, seconds: float) -> None:
+        waiting.worked_s += seconds
+        self._piece_s += seconds
+
+    def _pay(self, waiting: _Waiting) -> None:
+        if waiting.kind is None or waiting.kind is Kind.REQUEST:
+            self._requests.pay(self._piece_s)
+
+    def _ended(self, waiting: _Waiting) -> None:
+        self._pay(waiting)
+        self._begun = None
+        if waiting.kind is not None:
+            self.longest_event_s = max(self.longest_event_s, waiting.worked_s)
+            if self.on_done is not None:
+                self.on_done(waiting.kind, waiting.waited_s, waiting.worked_s)
 
 
 class CommitWaits:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from metashell.net.fair_queue import Asker
 from metashell.quorum.server import event_queue as module
 from metashell.quorum.server.event_queue import EventQueue, Kind, LoopHold, Pace, Steps
 from tests.coroutines import eventually
@@ -150,3 +151,72 @@ async def test_who_measures_hears_of_every_event() -> None:
     await eventually(lambda: len(heard) == 2)
     assert heard == [(Kind.CONTROL, True), (Kind.REQUEST, True)]
     assert line.queue.started == 2
+
+
+async def test_a_modest_sender_waits_for_one_event_of_a_greedy_one_whatever_that_has_queued_on_how_many_connections() -> None:
+    line = Line()
+    greedy, modest = Asker("User:eve"), Asker("User:admin")
+    for connection in range(20):
+        for _ in range(3):
+            line.queue.request(connection, line.steps("g", *[None] * 3), line.note("dropped"), greedy)
+    await eventually(lambda: line.done.count("g") >= 5)
+    before = line.done.count("g")
+    line.queue.request("modest", line.note("modest"), line.note("dropped"), modest)
+    await eventually(lambda: "modest" in line.done)
+    assert line.done[: line.done.index("modest")].count("g") <= before + 1
+    await line.idle()
+    assert line.done.count("g") == 60
+
+
+async def test_peers_go_before_all_others_and_leave_something_to_them() -> None:
+    line = Line()
+    for number in range(40):
+        line.queue.request(f"c{number}", line.note("client"), line.note("dropped"), Asker(f"User:{number}"))
+    for number in range(40):
+        line.queue.request("peer", line.note(f"peer{number}"), line.note("dropped"), Asker("User:broker", is_peer=True))
+    await line.idle()
+    assert line.done.index("peer0") <= 1
+    assert "client" in line.done[:-1] and line.done.index("peer39") < 70
+
+
+async def test_divisible_work_gives_way_to_all_that_waits_and_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE_S", 0.0)
+    line = Line()
+    line.queue.request("reader", line.steps("read", *[None] * 4), line.note("dropped"), Asker("User:eve"), is_divisible=True)
+    for number in range(2):
+        line.queue.request("writer", line.note(f"write{number}"), line.note("dropped"), Asker("User:admin"))
+    line.queue.control(line.note("commit"))
+    await line.idle()
+    assert line.done.index("write1") < line.done.index("read")
+    assert [word for word in line.done if word.startswith("read")] == ["read0", "read1", "read2", "read3", "read"]
+
+
+async def test_divisible_work_of_a_closed_connection_and_of_a_closed_queue_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE_S", 0.0)
+    line = Line()
+    for name in ("gone", "left"):
+        line.queue.request(name, line.steps(name, *[None] * 100_000), line.note(f"{name} dropped"), Asker(name), is_divisible=True)
+    await eventually(lambda: "gone9" in line.done and "left9" in line.done)
+    line.queue.forget("gone")
+    await asyncio.sleep(0)
+    seen = sum(word.startswith("gone") for word in line.done)
+    await eventually(lambda: "left999" in line.done)
+    assert sum(word.startswith("gone") for word in line.done) == seen
+    line.queue.close()
+    assert line.done[-1] == "left dropped" and "gone dropped" not in line.done
+
+
+async def test_a_small_answer_does_not_wait_for_the_end_of_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE_S", 0.0)
+    line = Line()
+
+    def large() -> Iterator[None]:
+        for _ in range(3000):
+            yield
+        line.done.append("large")
+
+    line.queue.answer(large, Asker("User:eve"), "eve")
+    line.queue.request("eve", line.note("later request"), line.note("dropped"), Asker("User:eve"))
+    line.queue.request("admin", lambda: line.queue.answer(line.note("small")), line.note("dropped"), Asker("User:admin"))  # type: ignore[arg-type]
+    await eventually(lambda: "later request" in line.done)
+    assert line.done == ["small", "large", "later request"]
