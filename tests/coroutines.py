@@ -29,8 +29,8 @@ def run(main: Callable[[], Awaitable[T]], limit_s: float = LIMIT_S) -> T:
     return found
 
 
-async def eventually(holds: Callable[[], bool], limit_s: float = 30.0) -> None:
-    """Return once `holds`; the loop runs on meanwhile."""
+async def eventually(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+    """Return once `holds`; the loop runs on meanwhile. The limit ends what hangs; how fast something is no test says by it."""
     async with asyncio.timeout(limit_s):
         while not holds():
             await asyncio.sleep(0.005)

@@ -33,7 +33,7 @@ from tools.interop.nodes import Cluster, Node, broker_settings, controller_setti
 pytestmark = pytest.mark.slow
 
 RELEASES = {KAFKA: (), "3.9.2": ("-r", "3.9")}
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 BROKER_ID = 100
 
 

@@ -38,7 +38,7 @@ SHORT_SESSION_MS = 2000
 """Of a listener of its own, for the stories that wait for the end; they do nothing else that it could end."""
 AGAIN_S = 1.1
 """Kafka refuses a login within a second of the last one."""
-LIMIT_S = 20.0
+LIMIT_S = 120.0
 STAYS_S = 3.0
 """Who has not hung up by then does not."""
 

@@ -16,7 +16,7 @@ from tests.running import Outcome, run_main
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 CONTROLLERS: Final = (1, 2, 3)
 BROKER: Final = 101
 MESSAGES: Final = 50
-LIMIT_S: Final = 60.0
+LIMIT_S: Final = 120.0
 _T: Final = "org.apache.kafka.tools"
 _OFTEN: Final = {"metadata.log.max.record.bytes.between.snapshots": 500}
 """With it each node has a snapshot of its own after a few changes."""

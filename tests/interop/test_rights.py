@@ -123,7 +123,7 @@ def commit(broker: OneBroker, root: str) -> None:
     )
     options = client_config_of(root).options()
     del options["deadline_ms"]
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     with Admin(Kind.BROKERS, addresses_of(broker.bootstrap), **options) as admin:
         while any(one.error_code for topic in admin.ask(request, version=8).topics for one in topic.partitions):
             assert time.monotonic() < until
@@ -139,7 +139,7 @@ def grant(broker: OneBroker, root: str, verb: str, rights: Sequence[Right], how:
     with Admin(Kind.CONTROLLERS, addresses_of(broker.quorum.bootstrap_controllers)) as admin:
         done = create_acls(admin, entries) if verb == "add" else delete_acls(admin, list(map(filter_for, entries)))
     assert [error for _, error in done] == [None] * len(entries)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 120
     wanted = controller_command(broker.quorum, "acls", "list", "-o", "json").stdout
     while run(broker, root, "acls", "list").stdout != wanted:
         assert time.monotonic() < until

@@ -209,7 +209,7 @@ class Threaded:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
-        self._ready.wait(20)
+        self._ready.wait(120)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -220,7 +220,7 @@ class Threaded:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
+        self._thread.join(120)
 
 
 def test_the_blocking_face_needs_no_loop() -> None:

@@ -222,7 +222,7 @@ def test_kraft_version_is_only_told_from_version_four_on(node: Secured) -> None:
 
 def test_what_follows_a_request_in_its_frame_is_ignored(node: Secured) -> None:
     request = encode_request(DescribeClusterRequest(), 0, 5, "c")[4:]
-    with socket.create_connection(("localhost", node.ports["PLAINTEXT"]), timeout=20) as connection:
+    with socket.create_connection(("localhost", node.ports["PLAINTEXT"]), timeout=120) as connection:
         connection.sendall(frame(request + b"xyz"))
         reader = FrameReader(1 << 20)
         while (data := reader.next_frame()) is None:

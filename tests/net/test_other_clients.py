@@ -46,7 +46,7 @@ class Service:
 
     def _wait(self, work: Any) -> Any:
         done: Future[Any] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return done.result(20)
+        return done.result(120)
 
     async def _open(self) -> None:
         security = ListenerSecurity(protocol="SASL_SSL", mechanisms=MECHANISMS, plain_users=USERS, tls=self.tls)
@@ -97,7 +97,7 @@ def test_librdkafka_logs_in_and_lists_the_brokers(service: Service, mechanism: s
     from confluent_kafka.admin import AdminClient
 
     service.principals.clear()
-    found = AdminClient(rdkafka_settings(service, mechanism, "alice-secret")).list_topics(timeout=20)
+    found = AdminClient(rdkafka_settings(service, mechanism, "alice-secret")).list_topics(timeout=120)
     assert (found.cluster_id, [(broker.id, broker.port) for broker in found.brokers.values()]) == ("of-ours", [(7, service.listener.port)])
     assert set(service.principals) == {"User:alice"}
 

@@ -27,7 +27,7 @@ import pyte
 
 from tests.cli.conftest import command_line, environment
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 _DROPPED = ("COLUMNS", "LINES", "NO_COLOR", "PAGER", "LESS", "EDITOR", "VISUAL", "INPUTRC")
 _DROPPED_STARTS = ("METASHELL_", "XDG_")
 CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x03", "\x04", "\x12", "\x1a"

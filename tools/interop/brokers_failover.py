@@ -34,7 +34,7 @@ from tools.interop.brokers_traffic import Writer
 from tools.interop.nodes import NodeFailedError
 
 BROKER: Final = 11
-LIMIT_S: Final = 60.0
+LIMIT_S: Final = 120.0
 SETTLE_S: Final = 3.0
 LOOK_S: Final = 0.005
 PAUSE_S: Final = 4.0

@@ -24,7 +24,7 @@ CommandOf = Callable[..., list[str]]
 """`(tool, *arguments) -> command line`."""
 
 POLL_S = 0.2
-START_LIMIT_S = 60.0
+START_LIMIT_S = 120.0
 BUSY = 8
 """How many others may want a processor before a wait is too long."""
 PORTS = (10_000, 32_000)

@@ -262,7 +262,7 @@ def test_what_ctrl_c_leaves_is_told_and_apply_goes_on(quorum: EmbeddedQuorum, pl
         assert process.stdout.readline() == "orders:3: 101,102 -> 102,103\n"
         catch_up(quorum, "orders", 3)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=120)
     finally:
         process.kill()
     assert process.returncode == 130

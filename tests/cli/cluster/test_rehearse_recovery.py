@@ -69,7 +69,7 @@ def test_a_drill_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
     drill.terminate()
     drill.stdout.close()
 
-    assert drill.wait(30) == 128 + signal.SIGTERM
+    assert drill.wait(120) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

@@ -25,7 +25,7 @@ from tests.cli.conftest import ROOT, command_line, environment
 from tests.running import run_main
 
 pytestmark = pytest.mark.slow
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 class Shell:

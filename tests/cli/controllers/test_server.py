@@ -27,7 +27,7 @@ from tests.running import run_main
 
 pytestmark = pytest.mark.slow
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAg"
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 @dataclass

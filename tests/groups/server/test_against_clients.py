@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     import kafka
 
 pytestmark = pytest.mark.slow
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 RENEW_S = 12.0
 PARTITIONS = 4
 

@@ -30,7 +30,7 @@ from tests.groups.random_requests import RandomRequests
 
 FRAMES = 60_000 if os.environ.get("METASHELL_SOAK") else 2_000
 SEED = int(os.environ.get("METASHELL_SEED", "0"))
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 JOIN, LEAVE, DESCRIBE, HEARTBEAT = 11, 13, 15, 68
 
 

@@ -14,7 +14,7 @@ from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum, QuorumError
 from metashell.quorum.embedded.members import Groups
 
-LONG_S = 60.0
+LONG_S = 120.0
 
 
 @pytest.fixture

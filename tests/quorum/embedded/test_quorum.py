@@ -23,7 +23,7 @@ from metashell.quorum.embedded import EmbeddedQuorum, QuorumError, RefusedError,
 from metashell.quorum.embedded.background import RECORD, Record, Registry, run_in_background
 from metashell.quorum.embedded.layout import PREFIX, Options, check_made_with, make_layout, read_layout
 
-LONG_S = 60.0
+LONG_S = 120.0
 ROOT = Path(__file__).resolve().parents[3]
 
 

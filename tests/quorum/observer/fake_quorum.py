@@ -67,7 +67,7 @@ class FakeQuorum:
         self._loop.close()
 
     def _await(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
 
     def call(self, work: Callable[[], T]) -> T:
         """Do something with the quorum, on its thread."""

@@ -229,7 +229,7 @@ async def test_an_endpoint_that_closes_leaves_no_connection_open(tmp_path: Path)
         active = await controllers.active()
         for turns in range(6):
             endpoint = await serve_metrics(active)
-            with socket.create_connection(("127.0.0.1", endpoint.port), timeout=20) as early:
+            with socket.create_connection(("127.0.0.1", endpoint.port), timeout=120) as early:
                 early.setblocking(False)
                 for _ in range(turns):
                     await asyncio.sleep(0)

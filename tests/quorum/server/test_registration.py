@@ -36,10 +36,12 @@ async def test_a_voter_alone_says_whom_it_asks_again_and_again_until_somebody_le
         await controllers.start(2)
         await controllers.start(3)
         await controllers.active()
+        # A machine with much to do may depose a leader, of which nothing is told now; a report that goes on would come every 0.1 s.
+        monkeypatch.setattr(registration, "AFTER_S", 3600.0)
         await eventually(lambda: controllers.running[1].leader_id >= 0)
         count = len(told(controllers, 1, "leaderless"))
         await asyncio.sleep(0.4)
-        assert controllers.running[1].leader_id < 0 or len(told(controllers, 1, "leaderless")) == count
+        assert len(told(controllers, 1, "leaderless")) == count
     finally:
         for id in list(controllers.running):
             await controllers.kill(id)

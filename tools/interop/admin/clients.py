@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
-LIMIT_S: Final = 30.0
+LIMIT_S: Final = 120.0
 
 
 def confluent(bootstrap: str, call: str) -> list[str]:
