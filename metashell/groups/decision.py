@@ -77,7 +77,10 @@ class GroupError(MetashellError):
 
 
 class Request(NamedTuple):
-    """One request of a client. Shape: `ticket` is the driver's name for the request in answers; `body` is the request object of codec."""
+    """One request of a client. Shape: `ticket` is the driver's name for the request in answers; `body` is the request object of codec.
+
+    `can_describe` says of a topic whether the client may see it; None where everybody sees all.
+    """
 
     ticket: int
     api_key: int
@@ -85,6 +88,7 @@ class Request(NamedTuple):
     body: Any
     client_id: str = ""
     client_host: str = "/127.0.0.1"
+    can_describe: Callable[[str], bool] | None = None
 
 
 class Answer(NamedTuple):

@@ -53,6 +53,8 @@ from metashell.groups.decision import Answer, GroupError, Request
 
 ALL_OPERATIONS: Final = 0b1101_0100_1000
 """The operations on a group that are authorized without ACLs: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS."""
+CLUSTER_OPERATIONS: Final = 0b1_1111_1010_0000
+"""Those on a cluster: CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS and IDEMPOTENT_WRITE."""
 
 
 def error_body(request: Request, code: int, message: str | None = None) -> Any:

@@ -48,6 +48,8 @@ class Context:
         self.new_topics_version = -1
         """The metadata version in which topics were last created."""
         self.deletions: list[WaitingDeletion] = []
+        self.can_describe: Callable[[str], bool] | None = None
+        """Whether the sender of the request that is decided may see a topic; None where everybody sees all."""
 
     def group_setting(self, group_id: str, name: str, default: int) -> int:
         """Return a number from the group's own configs, else the broker's."""

@@ -47,6 +47,8 @@ SERVER = CommandSpec(
         For tests, `group.coordinator=embedded` also lets clients form groups, without any broker: the server registers as broker 100
         (`group.coordinator.broker.id`) and listens on localhost:9092 (`group.coordinator.listener`). Groups and offsets are in memory and
         are lost with the process; topics have no data. The settings of groups are those of Kafka's brokers (`group.*`, `offsets.*`).
+        Clients of groups have the rights that ACLs give them. Where the controller has SASL or TLS, the listener for groups needs them too:
+        `group.coordinator.listener=NAME://HOST:PORT`, with a NAME of `listener.security.protocol.map`.
         """,
     options=(
         options.OVERRIDE,

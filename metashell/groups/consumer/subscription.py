@@ -8,7 +8,7 @@ updateSubscriptionMetadata and handleRegularExpressionsResult; KIP-848; the synt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -143,12 +143,16 @@ def _resolve_when_due(context: Context, group: ConsumerGroup, old: str | None, n
         or now_ms > resolved_ms + settings.regex_refresh_max_ms
     )
     if is_due and regexes:
-        # Kafka does this in another thread. Here a timer that is due at once makes it a decision of its own.
-        context.timers.schedule(key, now_ms, lambda then_ms: _resolve(context, group.group_id, tuple(regexes), then_ms))
+        # Kafka does this in another thread. Here a timer that is due at once makes it a decision of its own. As in Kafka, the rights are
+        # those of the member whose heartbeat began it.
+        can_describe = context.can_describe
+        context.timers.schedule(key, now_ms, lambda then_ms: _resolve(context, group.group_id, tuple(regexes), can_describe, then_ms))
 
 
-def _resolve(context: Context, group_id: str, regexes: tuple[str, ...], now_ms: int) -> Decision:
-    """Match the expressions against all topics, and raise the group's epoch if one of them matches other topics than before."""
+def _resolve(
+    context: Context, group_id: str, regexes: tuple[str, ...], can_describe: Callable[[str], bool] | None, now_ms: int
+) -> Decision:
+    """Match the expressions against all topics that may be seen; raise the group's epoch if one matches other topics than before."""
     group = context.state.groups.get(group_id)
     if not isinstance(group, ConsumerGroup):
         return Decision()
@@ -158,7 +162,7 @@ def _resolve(context: Context, group_id: str, regexes: tuple[str, ...], now_ms: 
         if text not in group.regexes:
             continue
         regex = Regex(text)
-        matched = frozenset(name for name in topics.names() if regex.matches(name))
+        matched = frozenset(name for name in topics.names() if regex.matches(name) and (can_describe is None or can_describe(name)))
         known = _topics_of(group, text)
         if matched != known:
             is_bumped = True

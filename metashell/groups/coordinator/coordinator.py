@@ -81,6 +81,7 @@ class GroupCoordinator:
 
     def decide(self, request: Request, now_ms: int) -> Decision:
         handler = HANDLERS[request.api_key]
+        self.context.can_describe = request.can_describe
         try:
             decision = handler(self.context, request, now_ms)
         except GroupError as error:

@@ -9,13 +9,18 @@ Promises:
 - Groups and offsets are in memory, and are lost with the process. The offsets topic holds the decided records, and can be fetched.
 - Topics are those of the metadata image. No partition has a record, and none can be produced to: a log ends at the largest offset that a
   group has committed for it, so that a consumer continues there.
-- The active controller creates and changes topics; such requests are forwarded unchanged.
-- It does not authorize, and it listens on loopback unless its listener says otherwise. Frames, connections and waiting requests are bounded
+- The active controller creates and changes topics. Such requests are forwarded in an envelope (KIP-590): the controller decides as for the
+  client that asked, not as for this process.
+- Its listener is as secure as the controller's: a name in `listener.security.protocol.map`, with SASL and TLS. Where the controller has
+  an authorizer, each request needs the rights on groups, topics and the cluster that Kafka's brokers require. A configuration that would
+  let more people in than the controller does is refused.
+- It listens on loopback unless its listener says otherwise. Frames, connections and waiting requests are bounded
   (`metashell.net`); a waiting request ends with its connection. Groups are not bounded, nor is the log of the offsets topic, which is never
   compacted: some 450 bytes for each commit, and once more as bytes when somebody fetches it.
 
 Modules: `server` has `GroupServer` (`await open()` binds, `look()` takes the newest image, `await close()` ends it) and imports asyncio, so
-it is imported inside functions; `topic_requests` has the answers that need no coordinator.
+it is imported inside functions; `topic_requests` has the answers that need no coordinator; `request_rights` has the rights that requests
+need, and `authorization` who has them.
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig; `group.coordinator` and its listener are ours."""
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from typing import Final, Protocol
 from metashell.common.errors import UsageError
 from metashell.groups.state import KindSettings, Settings
 from metashell.net.addresses import Address, parse_address
+from metashell.net.security import ListenerSecurity, listener_security
 
 COORDINATOR: Final = "group.coordinator"
 EMBEDDED: Final = "embedded"
@@ -35,6 +41,8 @@ BROKER_ID: Final = "group.coordinator.broker.id"
 NODE_ID: Final = 100
 """The broker id, far from the ids of controllers and below those of fake brokers."""
 PORT: Final = 9092
+PLAINTEXT: Final = "PLAINTEXT"
+AUTHORIZER: Final = "authorizer.class.name"
 
 
 class Values(Protocol):
@@ -53,6 +61,10 @@ class GroupServerConfig:
     """The configuration of a group server. Its address and broker id are in `settings`."""
 
     settings: Settings = field(default_factory=Settings)
+    listener: str = PLAINTEXT
+    """The name of its listener in `listener.security.protocol.map` and in `listener.name.NAME.*`."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The server's properties, which have the security of the listener."""
     allow_plaintext: bool = False
     """Whether it may listen on addresses that other machines reach, although it authenticates nobody."""
     creates_topics: bool = True
@@ -78,7 +90,7 @@ def is_wanted(properties: Mapping[str, str]) -> bool:
 
 
 def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
-    """Read the configuration; `port` is the default port. Errors: UsageError."""
+    """Read the configuration; `port` is the default port. Errors: UsageError, also for a listener that is weaker than the controller's."""
     text = values.originals.get(LISTENER)
     try:
         address = Address("localhost", port) if text is None else parse_address(text)
@@ -89,11 +101,65 @@ def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
     id = values.originals.get(BROKER_ID, str(NODE_ID))
     if not id.isdecimal() or int(id) >= 1 << 31:
         raise UsageError(f"{BROKER_ID}={id}: must be a number from 0 to {(1 << 31) - 1}", BROKER_ID)
+    name, separator, _ = (text or "").partition("://")
+    listener = name.strip() if separator else PLAINTEXT
+    check_listener(values.originals, listener)
     return GroupServerConfig(
+        listener=listener,
+        properties=values.originals,
         settings=replace(read_settings(values), node_id=int(id), host=address.host, port=address.port, has_transactions=True),
         creates_topics=bool(values.value("auto.create.topics.enable")),
         partitions=values.number("num.partitions"),
     )
+
+
+def check_listener(properties: Mapping[str, str], listener: str) -> None:
+    """Refuse a listener for groups that lets in whom a listener of the controller would not.
+
+    What comes in here is forwarded to the controller, so the weaker of the two listeners would decide who may ask it. An authorizer needs
+    no rule of its own: it decides here as it does there. Errors: UsageError.
+    """
+    own = listener_security(properties, listener)
+    names = properties.get("controller.listener.names", "")
+    for name in filter(None, map(str.strip, names.split(","))):
+        other = listener_security(properties, name)
+        lacking = _lacking(own, other)
+        if lacking:
+            raise UsageError(
+                f"{LISTENER}: its listener {listener} is {own.protocol}, but {name} is {other.protocol}: groups need {lacking} too; "
+                f"put the name of a listener that is {other.protocol} in listener.security.protocol.map before the address (NAME://)",
+                LISTENER,
+            )
+
+
+def _lacking(own: ListenerSecurity, other: ListenerSecurity) -> str:
+    if other.mechanisms and not own.mechanisms:
+        return "SASL"
+    if other.tls is not None and own.tls is None:
+        return "TLS"
+    if _needs_certificate(other) and not (own.mechanisms or _needs_certificate(own)):
+        return "ssl.client.auth=required"
+    return ""
+
+
+def _needs_certificate(security: ListenerSecurity) -> bool:
+    return security.tls is not None and not security.mechanisms and security.tls.client_auth == "required"
+
+
+def access_line(config: GroupServerConfig) -> str:
+    """Describe in one line who may connect to the listener for groups, and what they may do there."""
+    security = listener_security(config.properties, config.listener)
+    if security.mechanisms:
+        who = f"whoever logs in by {' or '.join(security.mechanisms)}"
+    elif _needs_certificate(security):
+        who = "whoever has a certificate that ssl.truststore knows"
+    else:
+        who = "anybody who can connect (User:ANONYMOUS)"
+    if not config.properties.get(AUTHORIZER):
+        return f"{who} may join and delete all groups, and create, change and delete topics and configs: no {AUTHORIZER} is set"
+    users = config.properties.get("super.users", "").strip()
+    all_of_it = f"; {users} may do everything" if users else ""
+    return f"{who} may do what ACLs allow on groups, topics and the cluster{all_of_it}"
 
 
 def read_settings(values: Values) -> Settings:

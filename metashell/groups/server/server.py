@@ -9,19 +9,31 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.codec.codes import DESCRIBE_CLUSTER, FETCH, GROUP_RESOURCE, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH
+from metashell.codec.codes import (
+    DESCRIBE_CLUSTER,
+    DESCRIBE_CONFIGS,
+    FETCH,
+    GROUP_RESOURCE,
+    INIT_PRODUCER_ID,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FOR_LEADER_EPOCH,
+)
 from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
-from metashell.groups.decision import Answer, CreateTopics, Effect, Request
+from metashell.groups.decision import Answer, CreateTopics, Effect
 from metashell.groups.error_answers import error_body
 from metashell.groups.server import GroupServerConfig
+from metashell.groups.server.authorization import Allows, Asker, ClientRequest, Rights, coordinator_request
+from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
     Cluster,
     ImageTopics,
@@ -34,14 +46,14 @@ from metashell.groups.server.topic_requests import (
 from metashell.groups.state import Chance, Settings
 from metashell.groups.topics import Topics
 from metashell.metadata.image import MetadataImage
-from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import ALL_RANGES, NodeFeatures, NodeIdentity
 from metashell.net.listener import Listener, serve
-from metashell.net.listener_options import ConnectionLimits, ListenerOptions
+from metashell.net.listener_options import options_of
+from metashell.net.sasl import Credentials
 
-FORWARDED: Final = (19, 20, 32, 37, 44)
-"""APIs that the active controller answers: CreateTopics, DeleteTopics, DescribeConfigs, CreatePartitions and IncrementalAlterConfigs."""
+FORWARDED: Final = (19, 20, 37, 44)
+"""Changes, which the active controller decides as for the client: CreateTopics, DeleteTopics, CreatePartitions, IncrementalAlterConfigs."""
 FEATURE_OF: Final = {
     **dict.fromkeys((68, 69), "group.version"),
     **dict.fromkeys((76, 77), "share.version"),
@@ -57,14 +69,30 @@ STOP_S: Final = 0.1
 UNFIT_MAX: Final = 100
 """The most lines about answers that do not fit their version."""
 
-Ask = Callable[[Any, int | None], Awaitable[Any]]
-"""`(request, version) -> answer` of the active controller; version None is the newest that both have."""
+
+class ClientIdentity(NamedTuple):
+    """The client that sent a request, as an envelope names it. Shape: `principal` is `User:alice`, `host` the address as ACLs name it."""
+
+    principal: str
+    host: str
+    client_id: str
+    is_token_authenticated: bool
+
+
+Ask = Callable[[Any, int | None, ClientIdentity | None], Awaitable[Any]]
+"""`(request, version, client) -> answer` of the active controller; version None is the newest that both have.
+
+The controller decides with the rights of the client; without one, with those of this process.
+"""
 Image = Callable[[], MetadataImage]
+TopicsToMake = Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]
+"""Topics to create: name -> (partitions, replication factor, configs)."""
 
 
 class GroupServer:
     """See the package. `features` are those of ApiVersions; `on_event` gets lines for an operator.
 
+    `allows` is the authorizer, None where everybody may do everything; `credentials` know the users of SCRAM and the delegation tokens.
     `clock` (Unix ms) and `chance` are the system's, unless they are given.
     """
 
@@ -77,6 +105,8 @@ class GroupServer:
         features: Callable[[], NodeFeatures],
         on_event: Callable[[str], None] = lambda line: None,
         *,
+        allows: Allows | None = None,
+        credentials: Credentials | None = None,
         clock: ClockMs | None = None,
         chance: Chance | None = None,
     ) -> None:
@@ -87,6 +117,8 @@ class GroupServer:
         self._ask = ask
         self._features = features
         self._on_event = on_event
+        self._allows = allows
+        self._credentials = credentials
         self._cluster = Cluster(cluster_id, config.node_id, config.address, image())
         self._topics = ImageTopics(self._cluster.image, 0)
         self._begun_ms = int(time.time() * 1000)
@@ -102,12 +134,13 @@ class GroupServer:
         self._unfit: set[str] = set()
         self._made: set[str] = set()
         """Requested topics that are not in the image yet."""
-        self._answers: Mapping[int, Callable[[ServerRequest], None]] = {
+        self._answers: Mapping[int, Callable[[ClientRequest], None]] = {
             FETCH: self._fetch,
             LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
             METADATA: self._metadata,
             OFFSET_FOR_LEADER_EPOCH: lambda request: self._send(request, self._logs.end_offsets_of_epochs(request.message)),
             DESCRIBE_CLUSTER: self._plain(describe_cluster),
+            DESCRIBE_CONFIGS: self._describe_configs,
             **dict.fromkeys(FORWARDED, self._forward),
         }
 
@@ -125,16 +158,20 @@ class GroupServer:
         """Listen, and return the address for clients. Errors: MetashellError if the address is not available; UsageError."""
         host, port = self.config.address
         keys = self._answers.keys() | HANDLERS.keys()
-        options = ListenerOptions(
+        config = self.config
+        options = options_of(
+            config.properties,
+            config.listener,
             ranges={key: NARROWER.get(key, ALL_RANGES[key]) for key in sorted(keys)},
             host=host,
             port=port,
+            credentials=self._credentials,
             features=self._features,
-            identity=NodeIdentity(self._cluster.id, self._cluster.node_id),
-            # One request of a connection at a time, as in Kafka: a request after a join waits for the join's answer.
-            limits=ConnectionLimits(requests_max=1, frame_limits={}, notices_end=True),
-            allow_plaintext=self.config.allow_plaintext,
+            allow_plaintext=config.allow_plaintext,
         )
+        # One request of a connection at a time, as in Kafka: a request after a join waits for the join's answer.
+        limits = replace(options.limits, requests_max=1, frame_limits={}, notices_end=True)
+        options = replace(options, identity=NodeIdentity(self._cluster.id, self._cluster.node_id), limits=limits)
         try:
             self._listener = await serve(self._handle, options, on_closed=self._closed)
         except OSError as error:
@@ -178,18 +215,24 @@ class GroupServer:
 
     # ---- requests
 
-    def _handle(self, request: ServerRequest) -> None:
+    def _handle(self, request: ClientRequest) -> None:
         if not self.is_serving:
             request.close_connection("the group server is not registered as a broker")
             return
         self.look()
+        rights = None if self._allows is None else Rights(Asker(request.principal, request.host), self._allows)
+        if rights is not None:
+            allowed = narrow(request, self._cluster, rights)
+            if allowed is None:
+                return
+            request = allowed
         key = request.header.api_key
         if (answer := self._answers.get(key)) is not None:
             answer(request)
         elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
             self._send(request, error_body(coordinator_request(request, 0), UNSUPPORTED_VERSION))
         else:
-            self.machine.submit(request)
+            self.machine.submit(request, rights)
 
     def _closed(self, connection_id: int, reason: str) -> None:
         """Forget a closed connection and its waiting requests."""
@@ -198,7 +241,7 @@ class GroupServer:
         if pause is not None:
             pause.cancel()
 
-    def _send(self, request: ServerRequest, message: Any) -> None:
+    def _send(self, request: ClientRequest, message: Any) -> None:
         if request.cancelled:
             return
         try:
@@ -207,7 +250,7 @@ class GroupServer:
             self._tell_unfit(request, error)
             request.close_connection(f"the answer does not fit: {error}")
 
-    def _tell_unfit(self, request: ServerRequest, error: EncodeError) -> None:
+    def _tell_unfit(self, request: ClientRequest, error: EncodeError) -> None:
         """Report an unanswerable request, once for each client, API and cause, since clients retry."""
         header = request.header
         asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
@@ -216,16 +259,17 @@ class GroupServer:
             self._unfit.add(line)
             self._on_event(line)
 
-    def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ServerRequest], None]:
+    def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ClientRequest], None]:
         return lambda request: self._send(request, make(self._cluster, request.message, request.header.api_version))
 
-    def _metadata(self, request: ServerRequest) -> None:
+    def _metadata(self, request: ClientRequest) -> None:
         message, version = request.message, request.header.api_version
         if self.config.creates_topics and message.allow_auto_topic_creation:
-            self._create(dict.fromkeys(unknown_names(self._cluster, message, version), (self.config.partitions, -1, ())))
+            wanted = dict.fromkeys(unknown_names(self._cluster, message, version), (self.config.partitions, -1, ()))
+            self._create(wanted, client_of(request))
         self._send(request, answer_metadata(self._cluster, message, version))
 
-    def _fetch(self, request: ServerRequest) -> None:
+    def _fetch(self, request: ClientRequest) -> None:
         message, version = request.message, request.header.api_version
         answer, has_content = self._logs.fetch(message, version)
         if has_content or message.max_wait_ms <= 0:
@@ -240,31 +284,36 @@ class GroupServer:
 
     # ---- forwarding to the active controller
 
-    def _forward(self, request: ServerRequest) -> None:
-        self._begin(self._forwarded(request))
+    def _forward(self, request: ClientRequest) -> None:
+        self._begin(self._forwarded(request, client_of(request)))
 
-    async def _forwarded(self, request: ServerRequest) -> None:
+    def _describe_configs(self, request: ClientRequest) -> None:
+        # No envelope can hold it: `authorization` has looked at the client's rights.
+        self._begin(self._forwarded(request, None))
+
+    async def _forwarded(self, request: ClientRequest, client: ClientIdentity | None) -> None:
         try:
             async with asyncio.timeout(FORWARD_S):
-                answer = await self._ask(request.message, request.header.api_version)
-        except (TimeoutError, EncodeError) as error:
+                answer = await self._ask(request.message, request.header.api_version, client)
+        except (TimeoutError, EncodeError, MetashellError) as error:
             request.close_connection(f"no answer of an active controller: {error}")
         else:
             self.look()
             self._send(request, answer)
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: Effect, client: ClientIdentity | None) -> None:
         if isinstance(effect, CreateTopics):
-            self._create(effect.topics)
+            assert client is not None, "only a heartbeat needs topics"
+            self._create(effect.topics, client)
 
-    def _create(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
-        """Request the creation of topics, unless that is in progress. Nobody waits for the answer."""
+    def _create(self, topics: TopicsToMake, client: ClientIdentity) -> None:
+        """Request the creation of topics, unless that is in progress, as for the client that needs them. Nobody waits for the answer."""
         wanted = {name: how for name, how in topics.items() if name not in self._made}
         if wanted:
             self._made |= wanted.keys()
-            self._begin(self._created(wanted))
+            self._begin(self._created(wanted, client))
 
-    async def _created(self, topics: Mapping[str, tuple[int, int, tuple[tuple[str, str], ...]]]) -> None:
+    async def _created(self, topics: TopicsToMake, client: ClientIdentity) -> None:
         made = messages.CreateTopicsRequest
         request = made(
             topics=tuple(
@@ -280,8 +329,8 @@ class GroupServer:
         )
         try:
             async with asyncio.timeout(FORWARD_S):
-                answer = await self._ask(request, None)
-        except (TimeoutError, EncodeError):
+                answer = await self._ask(request, None, client)
+        except (TimeoutError, EncodeError, MetashellError):
             self._made -= topics.keys()
             return
         for topic in answer.topics:
@@ -295,9 +344,14 @@ class GroupServer:
         task.add_done_callback(self._tasks.discard)
 
 
+def client_of(request: ClientRequest) -> ClientIdentity:
+    """Return the client that sent a request."""
+    return ClientIdentity(request.principal, request.host, request.client_id, request.is_token_authenticated)
+
+
 ClockMs = Callable[[], int]
 """Returns Unix milliseconds."""
-SendAnswer = Callable[[ServerRequest, Any], None]
+SendAnswer = Callable[[ClientRequest, Any], None]
 
 
 class SystemChance:
@@ -313,27 +367,28 @@ class SystemChance:
         return next(self._producer_ids)
 
 
-def coordinator_request(request: ServerRequest, ticket: int) -> Request:
-    """Convert a listener's request to one for the coordinator."""
-    header = request.header
-    return Request(ticket, header.api_key, header.api_version, request.message, request.client_id, f"/{request.host}")
-
-
 class GroupMachine:
-    """Drives one shard, which has every group. `perform` gets the effects for others."""
+    """Drives one shard, which has every group. `perform` gets the effects for others, and the client whose request has them."""
 
     def __init__(
-        self, settings: Settings, topics: Topics, clock: ClockMs, chance: Chance, send: SendAnswer, perform: Callable[[Effect], None]
+        self,
+        settings: Settings,
+        topics: Topics,
+        clock: ClockMs,
+        chance: Chance,
+        send: SendAnswer,
+        perform: Callable[[Effect, ClientIdentity | None], None],
     ) -> None:
         self.shard = Shard(GroupCoordinator(settings, chance, topics), now_ms=clock())
         self._clock = clock
         self._send = send
         self._perform = perform
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, ServerRequest] = {}
+        self._waiting: dict[int, ClientRequest] = {}
         self._of_connections: dict[int, int] = {}
         """The ticket of the waiting request, by connection."""
         self._tickets = 0
+        self._client: ClientIdentity | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_ms = 0
         self._is_closed = False
@@ -344,12 +399,14 @@ class GroupMachine:
         """The number of unanswered requests."""
         return len(self._waiting)
 
-    def submit(self, request: ServerRequest) -> None:
-        """Let the coordinator decide a request."""
+    def submit(self, request: ClientRequest, rights: Rights | None = None) -> None:
+        """Let the coordinator decide a request. `rights` are those of its sender, None where everybody may do everything."""
         self._tickets += 1
         self._waiting[self._tickets] = request
         self._of_connections[request.connection_id] = self._tickets
-        self._done(self.shard.submit(coordinator_request(request, self._tickets), self._clock()))
+        self._client = client_of(request)
+        self._done(self.shard.submit(coordinator_request(request, self._tickets, rights), self._clock()))
+        self._client = None
 
     def forget(self, connection_id: int) -> None:
         """Forget a closed connection and its waiting request. Its member stays in the group until its session ends."""
@@ -381,10 +438,10 @@ class GroupMachine:
             self._pop_waiting(ticket)
         effects, self.shard.effects = self.shard.effects, []
         for effect in effects:
-            self._perform(effect)
+            self._perform(effect, self._client)
         self._schedule_timer()
 
-    def _pop_waiting(self, ticket: int) -> ServerRequest | None:
+    def _pop_waiting(self, ticket: int) -> ClientRequest | None:
         request = self._waiting.pop(ticket, None)
         if request is not None:
             del self._of_connections[request.connection_id]

@@ -29,6 +29,7 @@ from metashell.codec.error_codes import (
 from metashell.codec.validation import topic_name_fault
 from metashell.common.values import ZERO_UUID
 from metashell.groups.coordinator.coordinator import Shard, Written
+from metashell.groups.error_answers import CLUSTER_OPERATIONS
 from metashell.groups.log import key_bytes, value_bytes
 from metashell.groups.topics import Topic
 from metashell.metadata.image import MetadataImage
@@ -37,8 +38,6 @@ from metashell.net.addresses import Address
 
 _BROKERS: Final = 1
 _NULL_NAME_SINCE: Final = 12
-_ALL_OF_CLUSTER: Final = 0b1_1111_1010_0000
-"""The authorized operations on a cluster, a bit for each. Source: AclEntry.supportedOperations."""
 _Topic = messages.MetadataResponse.MetadataResponseTopic
 
 
@@ -111,7 +110,7 @@ def describe_cluster(cluster: Cluster, request: Any, version: int) -> messages.D
         )
         return made(error_code=MISMATCHED_ENDPOINT_TYPE if known else UNSUPPORTED_ENDPOINT_TYPE, error_message=text)
     broker = made.DescribeClusterBroker(broker_id=cluster.node_id, host=cluster.address.host, port=cluster.address.port)
-    allowed = _ALL_OF_CLUSTER if request.include_cluster_authorized_operations else -(1 << 31)
+    allowed = CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else -(1 << 31)
     return made(cluster_id=cluster.id, controller_id=cluster.node_id, brokers=(broker,), cluster_authorized_operations=allowed)
 
 

@@ -13,13 +13,27 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any, Final
 
 from metashell.codec import messages
-from metashell.codec.error_codes import BROKER_ID_NOT_REGISTERED, NONE, NOT_CONTROLLER, STALE_BROKER_EPOCH, first_error_code
+from metashell.codec.dispatch import REQUESTS
+from metashell.codec.error_codes import (
+    BROKER_ID_NOT_REGISTERED,
+    NONE,
+    NOT_CONTROLLER,
+    STALE_BROKER_EPOCH,
+    error_message,
+    first_error_code,
+)
+from metashell.codec.primitives import encode_uvarint
 from metashell.codec.releases import supported_features
+from metashell.common.errors import MetashellError
+from metashell.groups.server.server import ClientIdentity
 from metashell.net.addresses import Address, ConnectError, parse_addresses
+from metashell.net.api_versions import ALL_RANGES
 from metashell.net.client import AsyncClient, Client
+from metashell.net.frames import api_key_of, decode_response, encode_request
 from metashell.quorum.embedded.layout import QuorumError, RefusedError
 
 FIRST_ID: Final = 101
@@ -37,6 +51,7 @@ class FakeBroker:
 
     `is_unfenced`: it takes partitions. `refusal` is the error code with which controllers refuse it, 0 for none.
 
+    `listener` is the name of its listener and Kafka's number of its security protocol.
     `origin` is who runs it: another one of the same id is refused as long as the first lives, the same one may come back at once.
     """
 
@@ -49,12 +64,14 @@ class FakeBroker:
         on_change: Callable[[], None],
         *,
         address: Address = NOWHERE,
+        listener: tuple[str, int] = ("PLAINTEXT", 0),
         origin: str = "",
     ) -> None:
         self.id = id
         self.is_unfenced = False
         self.refusal = NONE
         self._address = address
+        self._listener = listener
         self._active = active
         self._client = client
         self._on_change = on_change
@@ -94,11 +111,12 @@ class FakeBroker:
 
     def _registration(self) -> messages.BrokerRegistrationRequest:
         feature, listener = messages.BrokerRegistrationRequest.Feature, messages.BrokerRegistrationRequest.Listener
+        name, protocol = self._listener
         return messages.BrokerRegistrationRequest(
             broker_id=self.id,
             cluster_id=self._cluster_id,
             incarnation_id=self._incarnation_id,
-            listeners=(listener(name="PLAINTEXT", host=self._address.host, port=self._address.port, security_protocol=0),),
+            listeners=(listener(name=name, host=self._address.host, port=self._address.port, security_protocol=protocol),),
             features=tuple(
                 feature(name=name, min_supported_version=low, max_supported_version=high)
                 for name, (low, high) in supported_features().items()
@@ -137,6 +155,42 @@ async def request_active_controller(client: AsyncClient, active: ActiveControlle
                 return response
         await asyncio.sleep(REQUEST_RETRY_S)
 
+
+class ForwardError(MetashellError):
+    """The controller did not take a forwarded request: it refuses who forwards, or does not know the request's version."""
+
+
+async def forward_request(client: AsyncClient, active: ActiveController, request: Any, version: int | None, origin: ClientIdentity) -> Any:
+    """Return the answer of the active controller to a client's request, decided with the rights of that client (KIP-590).
+
+    The request stands in an envelope, which only a sender with CLUSTER_ACTION may send. Errors: ForwardError, EncodeError.
+    """
+    key = api_key_of(request)
+    version = ALL_RANGES[key][1] if version is None else version
+    envelope = messages.EnvelopeRequest(
+        request_data=encode_request(request, version, 0, origin.client_id)[LENGTH_SIZE:],
+        request_principal=principal_bytes(origin.principal, is_token=origin.is_token_authenticated),
+        client_host_address=ip_address(origin.host.partition("%")[0]).packed,
+    )
+    answer = await request_active_controller(client, active, envelope)
+    if answer.error_code != NONE or answer.response_data is None:
+        raise ForwardError(f"{REQUESTS[key].removesuffix('Request')} is not forwarded: {error_message(answer.error_code)}")
+    return decode_response(bytes(answer.response_data), key, version)[1]
+
+
+def principal_bytes(principal: str, *, is_token: bool = False) -> bytes:
+    """Write a principal as Kafka's brokers do, version 0 of DefaultPrincipalData. Source: DefaultKafkaPrincipalBuilder.serialize."""
+    kind, _, name = principal.partition(":")
+    out = bytearray(2)
+    for text in (kind, name):
+        data = text.encode()
+        out += encode_uvarint(len(data) + 1) + data
+    out += bytes((is_token, 0))
+    return bytes(out)
+
+
+LENGTH_SIZE: Final = 4
+"""Bytes of a frame's length, which an envelope has of its own."""
 
 TOPIC_TIMEOUT_S: Final = 10.0
 CONTROLLERS: Final = 2

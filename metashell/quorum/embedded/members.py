@@ -11,21 +11,26 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from metashell.codec.codes import SECURITY_PROTOCOLS, code_of
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER, error_message
 from metashell.disk.config import config_of
-from metashell.groups.server import LISTENER, GroupServerConfig, is_wanted, read_config
-from metashell.groups.server.server import GroupServer
+from metashell.groups.server import AUTHORIZER, LISTENER, GroupServerConfig, access_line, is_wanted, read_config
+from metashell.groups.server.authorization import Allows, Asker
+from metashell.groups.server.server import ClientIdentity, GroupServer
 from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
 from metashell.net.addresses import Address
 from metashell.net.api_versions import NodeFeatures
 from metashell.net.client import AsyncClient
-from metashell.net.security import security_config
+from metashell.net.sasl import Credentials
+from metashell.net.security import listener_security, security_config
+from metashell.quorum.controller.authorizer import Operation, Resource
 from metashell.quorum.controller.cluster import published_features
-from metashell.quorum.controller.decision import SUPPORTED_FEATURES
-from metashell.quorum.embedded.fake_brokers import ActiveController, FakeBroker, request_active_controller
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES, Request
+from metashell.quorum.embedded.fake_brokers import ActiveController, FakeBroker, forward_request, request_active_controller
 from metashell.quorum.embedded.layout import QuorumError, reserve
+from metashell.quorum.server.apis import ImageCredentials
 from metashell.quorum.server.config import controller_config
-from metashell.quorum.server.controller_server import ControllerServer, leader_endpoint
+from metashell.quorum.server.controller_server import ControllerServer, leader_endpoint, wall_ms
 
 if TYPE_CHECKING:
     from metashell.quorum.embedded.layout import Layout, Place
@@ -56,6 +61,12 @@ class Members:
         """The active controller; of two that believe to be it, the one of the higher epoch."""
         found = [(server.epoch, id) for id, server in tuple(self.running.items()) if server.is_active and id not in self.failures]
         return max(found, default=(0, None))[1]
+
+    @property
+    def authority(self) -> ControllerServer | None:
+        """The controller that knows best who may do what: the active one, else any that runs."""
+        running, leader_id = self.running, self.leader_id
+        return next(iter(running.values()), None) if leader_id is None else running.get(leader_id)
 
     @property
     def image(self) -> MetadataImage:
@@ -172,6 +183,8 @@ class Groups:
         on_change: Callable[[], None] = lambda: None,
         on_event: Callable[[int, str], None] = lambda id, line: None,
         origin: str = "",
+        allows: Allows | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self._on_change = on_change
         self._on_event = on_event
@@ -179,14 +192,29 @@ class Groups:
         self._task: asyncio.Task[None] | None = None
         self._release: Callable[[], None] = lambda: None
 
-        async def ask(request: Any, version: int | None) -> Any:
-            return await request_active_controller(client, active, request, version)
+        async def ask(request: Any, version: int | None, origin: ClientIdentity | None) -> Any:
+            if origin is None:
+                return await request_active_controller(client, active, request, version)
+            return await forward_request(client, active, request, version, origin)
 
         def features() -> NodeFeatures:
             return NodeFeatures(SUPPORTED_FEATURES, published_features(image()), 0)
 
-        self.server = GroupServer(config, cluster_id, image, ask, features, lambda line: on_event(config.node_id, line))
-        self._broker = FakeBroker(config.node_id, cluster_id, active, client, self._moved, address=config.address, origin=origin)
+        def tell(line: str) -> None:
+            on_event(config.node_id, line)
+
+        self.server = GroupServer(config, cluster_id, image, ask, features, tell, allows=allows, credentials=credentials)
+        protocol = listener_security(config.properties, config.listener).protocol
+        self._broker = FakeBroker(
+            config.node_id,
+            cluster_id,
+            active,
+            client,
+            self._moved,
+            address=config.address,
+            listener=(config.listener, code_of(SECURITY_PROTOCOLS, protocol)),
+            origin=origin,
+        )
 
     @classmethod
     def of_quorum(
@@ -198,14 +226,19 @@ class Groups:
         client: AsyncClient,
         on_change: Callable[[], None],
         on_event: Callable[[int, str], None],
+        running: Callable[[], ControllerServer | None],
     ) -> Groups:
-        """As the properties of a controller say, on a port that the system picks unless they name one. Errors: MetashellError."""
+        """As the properties of a controller say, on a port that the system picks unless they name one. `running` has the authorizer.
+
+        Errors: MetashellError.
+        """
         values = config_of(properties).values
+        access = access_of(properties, running)
         if LISTENER in properties:
-            return cls(read_config(values), cluster_id, image, active, client, on_change, on_event)
+            return cls(read_config(values), cluster_id, image, active, client, on_change, on_event, **access)
         reserved = reserve(1)
         try:
-            made = cls(read_config(values, reserved.numbers[0]), cluster_id, image, active, client, on_change, on_event)
+            made = cls(read_config(values, reserved.numbers[0]), cluster_id, image, active, client, on_change, on_event, **access)
         except BaseException:
             reserved.close()
             raise
@@ -225,7 +258,9 @@ class Groups:
     async def open(self) -> None:
         """Listen and register. Errors: MetashellError."""
         address = await self.server.open()
-        self._on_event(self._broker.id, f"groups: broker {self._broker.id} on {address}; {WARNING}")
+        id = self._broker.id
+        self._on_event(id, f"groups: broker {id} on {address}; {WARNING}")
+        self._on_event(id, f"groups: {access_line(self.server.config)}")
         self._task = asyncio.get_running_loop().create_task(self._broker.run())
 
     def look(self) -> None:
@@ -255,6 +290,33 @@ class Groups:
         self._on_change()
 
 
+def access_of(properties: Mapping[str, str], running: Callable[[], ControllerServer | None]) -> dict[str, Any]:
+    """Return who may do what on a group server: the authorizer and the credentials of a controller of this process.
+
+    While none runs, and before its log was read to the end, only super users have rights, and nobody logs in by SCRAM.
+    """
+
+    def image() -> MetadataImage:
+        server = running()
+        return server.image if server is not None and server.machine.is_caught_up else EMPTY_IMAGE
+
+    credentials = ImageCredentials(image, properties.get("delegation.token.secret.key") or None, wall_ms)
+    if not properties.get(AUTHORIZER):
+        return {"credentials": credentials}
+
+    def allows(asker: Asker, operation: int, resource: int, name: str) -> bool:
+        server = running()
+        if server is None:
+            return False
+        machine = server.machine
+        if not machine.is_caught_up and asker.principal not in machine.controller.state.settings.super_users:
+            return False
+        request = Request(0, 0, None, principal=asker.principal, host=asker.host)
+        return machine.controller.current_authorizer().allows(request, Operation(operation), Resource(resource), name)
+
+    return {"allows": allows, "credentials": credentials}
+
+
 @asynccontextmanager
 async def groups_beside(server: ControllerServer, on_event: Callable[[str], None]) -> AsyncIterator[Groups | None]:
     """Serve groups beside a controller that runs, as long as this is entered, where its configuration wants that.
@@ -275,7 +337,14 @@ async def groups_beside(server: ControllerServer, on_event: Callable[[str], None
     wanted = replace(read_config(config.node.values), allow_plaintext=config.allow_plaintext)
     cluster_id = server.machine.controller.state.settings.cluster_id
     groups = Groups(
-        wanted, cluster_id, lambda: server.image, active, client, on_event=lambda id, line: on_event(line), origin=f" {config.node.node_id}"
+        wanted,
+        cluster_id,
+        lambda: server.image,
+        active,
+        client,
+        on_event=lambda id, line: on_event(line),
+        origin=f" {config.node.node_id}",
+        **access_of(config.properties, lambda: server),
     )
     end = server.watch(groups.look)
     try:

@@ -436,8 +436,16 @@ class EmbeddedQuorum:
         properties = {**QUICK_GROUPS, **layout.places[0].properties}
 
         async def begin() -> None:
+            members = self._running_members()
             groups = Groups.of_quorum(
-                properties, layout.cluster_id, lambda: self.image, self._active_address, self._connected(), self._changed, self._on_event
+                properties,
+                layout.cluster_id,
+                lambda: self.image,
+                self._active_address,
+                self._connected(),
+                self._changed,
+                self._on_event,
+                lambda: members.authority,
             )
             self._groups = groups
             await groups.open()

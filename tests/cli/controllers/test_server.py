@@ -276,6 +276,7 @@ def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Ca
     lines = wait_for(server.stderr, "groups: ")
     address = listener.partition("=")[2]
     assert f"groups: broker 100 on {address}; groups and offsets are in memory and are lost with this process" in lines[-1]
+    assert "anybody who can connect (User:ANONYMOUS) may join and delete all groups" in wait_for(server.stderr, "may join")[-1]
     with Client([parse_address(address)], deadline_ms=LIMIT_S * 1000, attempts_max=0) as client:
         answer = client.request(messages.MetadataRequest(topics=None))
     assert [str(Address(broker.host, broker.port)) for broker in answer.brokers] == [address]

@@ -12,7 +12,7 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
 from metashell.groups.decision import Answer
 from metashell.groups.server import GroupServerConfig
-from metashell.groups.server.server import GroupServer
+from metashell.groups.server.server import ClientIdentity, GroupServer
 from metashell.metadata.image.image import MetadataDelta, MetadataImage
 from metashell.net.api_versions import KRAFT_FEATURES
 from metashell.net.frames import decode_response, encode_request
@@ -46,7 +46,7 @@ class ListenerPlayer(Player):
         return _Shard(self)  # type: ignore[return-value]
 
     async def _open(self, config: GroupServerConfig) -> None:
-        async def ask(request: Any, version: int | None) -> Any:
+        async def ask(request: Any, version: int | None, client: ClientIdentity | None) -> Any:
             raise AssertionError("the player makes topics by itself")
 
         features = lambda: KRAFT_FEATURES  # noqa: E731

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from metashell.quorum.embedded import EmbeddedQuorum
+from metashell.quorum.embedded.layout import reserve
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an older way
@@ -162,3 +164,40 @@ def test_clients_of_two_makers_are_in_one_group(quorum: EmbeddedQuorum) -> None:
     other.close()
     until([member], "the other one has left", lambda: shares(member))
     member.close()
+
+
+def test_clients_that_log_in_form_groups_and_others_do_not() -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    properties = {
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,GROUPS:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "sasl.jaas.config": f'{module} username="admin" password="a" user_admin="a" user_eve="e";',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:admin",
+    }
+    with closing(reserve(1)) as reserved:
+        listener = {"group.coordinator.listener": f"GROUPS://localhost:{reserved.numbers[0]}"}
+        with EmbeddedQuorum(1, groups=True, properties={**properties, **listener}) as quorum:
+            quorum.create_topic("t", PARTITIONS)
+            admin = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "admin", "sasl_password": "a"}
+            for protocol in ("classic", "consumer"):
+                member = Member(quorum, protocol, group_protocol=protocol, **admin)
+                until([member], f"it has all of them by {protocol}", lambda: len(member.owned) == PARTITIONS)  # noqa: B023
+                member.close()
+            eve = {name.replace("_", "."): value for name, value in {**admin, "sasl_username": "eve", "sasl_password": "e"}.items()}
+            refused = AdminClient({"bootstrap.servers": quorum.bootstrap_servers, **eve})
+            with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+                refused.delete_topics(["t"])["t"].result(LIMIT_S)
+            assert refused.list_consumer_groups().result(LIMIT_S).valid == []
+            python = kafka.KafkaAdminClient(
+                bootstrap_servers=quorum.bootstrap_servers,
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism="PLAIN",
+                sasl_plain_username="admin",
+                sasl_plain_password="a",
+            )
+            assert set(python.list_topics()) >= {"t"}
+            python.delete_topics(["t"])
+            python.close()
+            quorum.wait_for(lambda image: "t" not in image.topics.by_name)

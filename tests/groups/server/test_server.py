@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
+from metashell.codec.codes import DESCRIBE_CONFIGS
 from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.common.errors import EncodeError
 from metashell.groups.coordinator.coordinator import Written
 from metashell.groups.decision import Record
 from metashell.groups.server import GroupServerConfig, topic_requests
-from metashell.groups.server.server import FORWARDED, Ask, GroupServer
+from metashell.groups.server.authorization import Allows
+from metashell.groups.server.server import FORWARDED, Ask, ClientIdentity, GroupServer
 from metashell.groups.server.topic_requests import TOPIC, OffsetsLog
 from metashell.groups.state import Settings
 from metashell.metadata.image import MetadataImage
@@ -43,16 +45,16 @@ def image() -> Iterator[MetadataImage]:
 
 @asynccontextmanager
 async def serving(
-    image: MetadataImage, ask: Ask | None = None, on_event: Callable[[str], None] = lambda line: None
+    image: MetadataImage, ask: Ask | None = None, on_event: Callable[[str], None] = lambda line: None, allows: Allows | None = None
 ) -> AsyncIterator[GroupServer]:
     """A server of its own over an image; the active controller answers everything with nothing, unless something else asks it."""
 
-    async def ask_nothing(request: Any, version: int | None) -> Any:
+    async def ask_nothing(request: Any, version: int | None, client: ClientIdentity | None) -> Any:
         return response_type(request_type_key(request)).cls()
 
     settings = Settings(initial_rebalance_delay_ms=0, host="localhost", port=0)
     config = GroupServerConfig(settings=settings)
-    server = GroupServer(config, "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES, on_event)
+    server = GroupServer(config, "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES, on_event, allows=allows)
     await server.open()
     server.is_serving = True
     try:
@@ -62,7 +64,7 @@ async def serving(
 
 
 def request_type_key(request: Any) -> int:
-    return next(key for key in FORWARDED if request_type(key).cls is type(request))
+    return next(key for key in (*FORWARDED, DESCRIBE_CONFIGS) if request_type(key).cls is type(request))
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
@@ -284,7 +286,7 @@ async def test_a_log_does_not_end_below_zero(image: MetadataImage) -> None:
 async def test_topics_that_cannot_be_asked_for_are_asked_for_again(image: MetadataImage) -> None:
     asked: list[Any] = []
 
-    async def ask(request: Any, version: int | None) -> Any:
+    async def ask(request: Any, version: int | None, client: ClientIdentity | None) -> Any:
         asked.append(request)
         raise EncodeError("it does not fit")
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from metashell.codec import messages
+from metashell.common.errors import UsageError
 from metashell.groups.server import NODE_ID, GroupServerConfig
 from metashell.groups.state import Settings
-from metashell.net.addresses import parse_addresses
+from metashell.net.addresses import ConnectError, parse_addresses
 from metashell.net.client import Client
+from metashell.net.security import SecurityConfig
 from metashell.quorum.embedded import EmbeddedQuorum, QuorumError
+from metashell.quorum.embedded.layout import reserve
 from metashell.quorum.embedded.members import Groups
 
 LONG_S = 120.0
@@ -89,3 +93,103 @@ def test_a_quorum_that_is_kept_serves_groups_again(tmp_path_factory: pytest.Temp
         assert beat(client, 0).member_epoch == 2
     with pytest.raises(QuorumError, match="no group coordinator runs"):
         _ = again.bootstrap_servers
+
+
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SECURED = {
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,GROUPS:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.controller.protocol": "PLAIN",
+    "sasl.jaas.config": f'{LOGIN} username="admin" password="a" user_admin="a" user_eve="e" user_alice="l";',
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin",
+}
+
+
+def logged_in(address: str, user: str, password: str) -> Client:
+    security = SecurityConfig(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username=user, password=password)
+    return Client(parse_addresses(address), security=security, deadline_ms=60_000)
+
+
+def deletion(name: str) -> messages.DeleteTopicsRequest:
+    return messages.DeleteTopicsRequest(topics=(messages.DeleteTopicsRequest.DeleteTopicState(name=name),), timeout_ms=5000)
+
+
+def alteration(name: str) -> messages.IncrementalAlterConfigsRequest:
+    made = messages.IncrementalAlterConfigsRequest
+    config = made.AlterableConfig(name="retention.ms", config_operation=0, value="1")
+    return made(resources=(made.AlterConfigsResource(resource_type=2, resource_name=name, configs=(config,)),))
+
+
+def acl(user: str, resource_type: int, name: str, operation: int) -> messages.CreateAclsRequest.AclCreation:
+    return messages.CreateAclsRequest.AclCreation(
+        resource_type=resource_type,
+        resource_name=name,
+        resource_pattern_type=3,
+        principal=f"User:{user}",
+        host="*",
+        operation=operation,
+        permission_type=3,
+    )
+
+
+def test_nobody_has_more_rights_through_the_group_listener_than_at_the_controller() -> None:
+    told: list[str] = []
+    with closing(reserve(1)) as reserved:
+        port = reserved.numbers[0]
+        properties = {**SECURED, "group.coordinator.listener": f"GROUPS://localhost:{port}"}
+        with EmbeddedQuorum(3, groups=True, properties=properties, on_event=lambda id, line: told.append(line)) as quorum:
+            assert (
+                "groups: whoever logs in by PLAIN may do what ACLs allow on groups, topics and the cluster; User:admin may do everything"
+                in told
+            )
+            quorum.create_topic("precious", 2)
+            address = quorum.bootstrap_servers
+            with Client(parse_addresses(address), deadline_ms=60_000) as stranger, pytest.raises(ConnectError):
+                stranger.request(messages.MetadataRequest(topics=None))
+            with logged_in(address, "eve", "e") as eve:
+                (result,) = eve.request(deletion("precious")).responses
+                assert (result.error_code, result.error_message) == (29, "Topic authorization failed.")
+                assert eve.request(alteration("precious")).responses[0].error_code == 29
+                assert eve.request(messages.MetadataRequest(topics=None)).topics == ()
+                # A topic that is only asked for is not made either.
+                new = messages.MetadataRequest.MetadataRequestTopic(name="new")
+                assert eve.request(messages.MetadataRequest(topics=(new,))).topics[0].error_code == 29
+            acls = (
+                acl("alice", 2, "precious", 8),
+                acl("alice", 2, "precious", 3),
+                acl("alice", 3, "g", 3),
+                acl("alice", 2, "precious", 11),
+            )
+            quorum.request(messages.CreateAclsRequest(creations=acls))
+            with logged_in(address, "alice", "l") as alice:
+                assert beat_as(alice, "precious").error_code == 0
+                assert alice.request(alteration("precious")).responses[0].error_code == 0
+                assert alice.request(deletion("precious")).responses[0].error_code == 29
+            with logged_in(address, "admin", "a") as admin:
+                assert admin.request(deletion("precious")).responses[0].error_code == 0
+            quorum.wait_for(lambda image: "precious" not in image.topics.by_name)
+            assert "new" not in quorum.image.topics.by_name
+
+
+def beat_as(client: Client, topic: str) -> messages.ConsumerGroupHeartbeatResponse:
+    """Join group g, once the rights to do so have reached the controller that is asked."""
+    made = messages.ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, rebalance_timeout_ms=30_000, subscribed_topic_names=(topic,), topic_partitions=()
+    )
+    answer: messages.ConsumerGroupHeartbeatResponse = client.request(made)
+    while answer.error_code in (29, 30):
+        answer = client.request(made)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacking"),
+    [
+        ({}, "its listener PLAINTEXT is PLAINTEXT, but CONTROLLER is SASL_PLAINTEXT: groups need SASL too"),
+        ({"group.coordinator.listener": "OTHER://localhost:1"}, "OTHER is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+    ],
+)
+def test_a_group_listener_that_is_weaker_than_the_controllers_is_refused(changes: dict[str, str], lacking: str) -> None:
+    with pytest.raises(UsageError, match=lacking):
+        EmbeddedQuorum(1, groups=True, properties={**SECURED, **changes}).start()
