@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metashell.common.forms import compact_json, pretty_json, spaced_json
 from metashell.common.values import uuid_text
-from metashell.metadata.checks import all_checks
 from metashell.metadata.checks.partitions import BITS
 from metashell.metadata.checks.survey import PartitionSurvey
 from metashell.metadata.nodes.names import spellings
@@ -178,6 +177,8 @@ def roles_of(ctx: Context, node: Node) -> Roles:
     """Return the fields of a node that show trouble, each with the role of its colour; none if output has no colours."""
     if not ctx.display.color:
         return {}
+
+    from metashell.metadata.checks import all_checks
 
     severities = {one.id: one.severity for one in all_checks()}
     if isinstance(node, PartitionNode):

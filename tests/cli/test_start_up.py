@@ -37,13 +37,13 @@ def imported(tool: str, *words: str) -> set[str]:
 @pytest.mark.parametrize(
     ("tool", "words", "heavy", "count_max"),
     [
-        ("kafka-shell", ("--demo", "ls", "/image"), HEAVY, 113),
-        ("kafka-shell", ("-s", CHECKPOINT, "cat", "/image/features/metadataVersion"), HEAVY, 110),
-        ("dump-log", ("--cluster-metadata-decoder", LOG), HEAVY, 71),
-        ("kafka-dump-log", ("--cluster-metadata-decoder", "--files", LOG), HEAVY | KAFKA_HEAVY, 66),
-        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"click"}, 103),
-        ("kafka-storage", ("random-uuid",), HEAVY | KAFKA_HEAVY, 24),
-        ("metashell-tables", ("partition",), HEAVY, 60),
+        ("kafka-shell", ("--demo", "ls", "/image"), HEAVY, 64),
+        ("kafka-shell", ("-s", CHECKPOINT, "cat", "/image/features/metadataVersion"), HEAVY, 62),
+        ("dump-log", ("--cluster-metadata-decoder", LOG), HEAVY, 52),
+        ("kafka-dump-log", ("--cluster-metadata-decoder", "--files", LOG), HEAVY | KAFKA_HEAVY, 40),
+        ("kafka-metadata-shell", ("--snapshot", CHECKPOINT, "ls", "/"), HEAVY | {"click"}, 67),
+        ("kafka-storage", ("random-uuid",), HEAVY | KAFKA_HEAVY, 18),
+        ("metashell-tables", ("partition",), HEAVY, 40),
     ],
 )
 def test_a_one_shot_imports_what_it_needs_and_no_more(tool: str, words: tuple[str, ...], heavy: set[str], count_max: int) -> None:
