@@ -3,13 +3,14 @@
 The broker stores these blobs without reading them; their format depends on the group's protocol type and on the assignor. Each released
 version decodes to an object or message and writes back to the same bytes. The JSON of a decoded blob has its fields under Kafka's names
 and a `version`; a blob that does not decode is base64 text, with a finding that says why. Bytes that a later release appended to a
-consumer's blob are counted in `trailingBytes` and ignored.
+consumer's blob are counted in `trailingBytes` and ignored. User data of a sticky assignor in no known dialect is no fault, since only the
+client's own assignor reads it: it stays base64 text, and `userDataNote` says so.
 
 | protocol type | assignor | subscription's user data | assignment's user data |
 | --- | --- | --- | --- |
 | consumer | range, roundrobin | none | none |
-| consumer | sticky | the owned partitions | none |
-| consumer | cooperative-sticky | the generation | none |
+| consumer | sticky | the owned partitions; of most clients also the generation | none; of sarama the same |
+| consumer | cooperative-sticky | Java: the generation; librdkafka, franz-go: as sticky; kafka-python: none | none |
 | consumer | stream | Kafka Streams' SubscriptionInfo 1 to 11 | its AssignmentInfo 1 to 11 |
 | connect | default, compatible, sessioned | the whole blob is a worker's metadata | the whole blob is an assignment |
 
@@ -136,6 +137,8 @@ def _written(name: str, body: object, version: int) -> bytes:
 CONSUMER = "consumer"
 CONNECT = "connect"
 STREAMS_ASSIGNOR = "stream"
+NOTE: Final = "userDataNote"
+"""The key of a decoded blob that says why its user data is not decoded."""
 _STREAMS_PROBING_SINCE = 3
 _CONNECT_VERSION_MAX = 2
 _CONNECT_VERSION_SIZE = 2
@@ -185,7 +188,10 @@ def _consumer(what: str, protocol: str | None, blob: bytes) -> DecodedBlob:
         try:
             shown["userData"] = read_user_data(value.user_data)
         except DecodeError as error:
-            findings = (*findings, f"{what}: userData of {protocol}: {error}")
+            if protocol == STREAMS_ASSIGNOR:
+                findings = (*findings, f"{what}: userData of {protocol}: {error}")
+            else:
+                shown[NOTE] = f"{what}: userData of {protocol} is in no dialect of a known client ({len(value.user_data)} bytes)"
     return DecodedBlob(shown, findings)
 
 
@@ -214,17 +220,32 @@ def _read_connect(name: str, blob: bytes) -> tuple[int, Any]:
 
 
 def _sticky(raw: bytes) -> dict[str, Any]:
-    """The blob names no version: the newer format is tried first, and has to take all of the bytes."""
+    """Return the owned partitions, and the generation if it is there. Errors: DecodeError.
+
+    The blob names no version: the newer format is tried first, and has to take all of the bytes. kafka-python 3 writes its version before.
+    """
     message = message_type("blobs", "StickyUserData")
+    if raw.startswith(_STICKY_VERSION_1):
+        try:
+            return message.to_json_value(message.read(raw, 1, len(_STICKY_VERSION_1)), 1)
+        except DecodeError:
+            pass
     try:
         return message.to_json_value(message.read(raw, 1), 1)
     except DecodeError:
         return message.to_json_value(message.read(raw, 0), 0)
 
 
+_STICKY_VERSION_1: Final = b"\0\1"
+
+
 def _cooperative_sticky(raw: bytes) -> dict[str, Any]:
+    """Return the generation, which is all that Java writes, or the content of the sticky form. Errors: DecodeError."""
     message = message_type("blobs", "CooperativeStickyUserData")
-    return message.to_json_value(message.read(raw, 0), 0)
+    try:
+        return message.to_json_value(message.read(raw, 0), 0)
+    except DecodeError:
+        return _sticky(raw)
 
 
 def _streams_subscription(raw: bytes) -> dict[str, Any]:
@@ -259,6 +280,8 @@ def _streams_assignment(raw: bytes) -> dict[str, Any]:
 _USER_DATA: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]] = {
     ("subscription", "sticky"): _sticky,
     ("subscription", "cooperative-sticky"): _cooperative_sticky,
+    ("assignment", "sticky"): _sticky,
+    ("assignment", "cooperative-sticky"): _sticky,
     ("subscription", STREAMS_ASSIGNOR): _streams_subscription,
     ("assignment", STREAMS_ASSIGNOR): _streams_assignment,
 }
