@@ -2,8 +2,9 @@
 
     python -m tools.make_group_series FOLDER      # takes about two minutes; FOLDER/logs and FOLDER/server.log are kept
 
-One broker of the newest release with one partition of `__consumer_offsets`, and members of librdkafka (confluent-kafka) and of kafka-python,
-all at once. A group's name says what happens in it: `sick-...` is one that shall be explained, `well-...` one that shall get no finding.
+One broker of the newest release with one partition of `__consumer_offsets`, and members of librdkafka (confluent-kafka) and of
+kafka-python, all at once. A group's name says what happens in it: `sick-...` is one that shall be explained, `well-...` one that shall get
+no finding. `held-reader` reads only committed records of the topic `held`, where a transaction stays open.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.java import KAFKA, kafka_command
-from tools.interop.nodes import combined_settings, cluster, format_directories, free_ports, write_config
+from tools.interop.nodes import cluster, combined_settings, format_directories, free_ports, write_config
 
 FOR_S = 80.0
 _LOG4J = """
@@ -38,7 +39,7 @@ rootLogger.appenderRef.file.ref = file
 """
 _MEMBER = """
 import sys
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 bootstrap, group, client = sys.argv[1:]
 consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": client, "session.timeout.ms": 3000,
                      "heartbeat.interval.ms": 500, "auto.offset.reset": "earliest"})
@@ -67,7 +68,9 @@ class Broker:
 class Member(threading.Thread):
     """A member that polls every 0.2 s, or every `every_s`, until it is ended."""
 
-    def __init__(self, broker: Broker, group: str, client: str, topics: Iterable[str] = ("orders",), every_s: float = 0.2, **more: Any) -> None:
+    def __init__(
+        self, broker: Broker, group: str, client: str, topics: Iterable[str] = ("orders",), every_s: float = 0.2, **more: Any
+    ) -> None:
         super().__init__(daemon=True)
         self._broker, self._every_s, self._topics = broker, every_s, list(topics)
         self._is_over = threading.Event()
@@ -92,9 +95,9 @@ class Member(threading.Thread):
         consumer.subscribe(self._topics, on_revoke=lambda *_: time.sleep(self.revoke_s))
         while not self._is_over.is_set() and time.monotonic() < self._broker.ends_at:
             message = consumer.poll(0.2)
-            if message is not None and message.error() is not None and message.error().code() == -144:
+            if message is not None and message.error() is not None and message.error().fatal():
                 break  # fenced
-            if message is not None and message.error() is None or self._every_s > 1:
+            if (message is not None and message.error() is None) or self._every_s > 1:
                 self._is_over.wait(max(self._every_s - 0.2, 0))
         consumer.close()
 
@@ -238,6 +241,30 @@ def well_sticky(broker: Broker) -> None:
         broker.pause(6)
 
 
+def held(broker: Broker) -> None:
+    """A transaction is committed, another stays open, and 300 plain records follow it."""
+    broker.create("held", partitions=1)
+    producer = Producer({"bootstrap.servers": broker.address, "transactional.id": "hung-1", "transaction.timeout.ms": 600_000})
+    producer.init_transactions()
+    for is_committed in (True, False):
+        producer.begin_transaction()
+        producer.produce("held", b"in a transaction", partition=0)
+        producer.flush()
+        if is_committed:
+            producer.commit_transaction()
+    plain = Producer({"bootstrap.servers": broker.address})
+    for number in range(300):
+        plain.produce("held", str(number), partition=0)
+    plain.flush()
+    Member(broker, "held-reader", "reader", ["held"], isolation_level="read_committed", auto_commit_interval_ms=1000)
+    while broker.pause(60):
+        pass
+    HELD.append(producer)
+
+
+HELD: list[Producer] = []
+"""Producers that stay, so that their transactions do."""
+
 SCENARIOS: tuple[Callable[[Broker], None], ...] = (
     sick_slow,
     sick_slow_consumer,
@@ -253,6 +280,7 @@ SCENARIOS: tuple[Callable[[Broker], None], ...] = (
     well_scaled,
     well_python,
     well_sticky,
+    held,
 )
 
 
@@ -268,6 +296,7 @@ def main(folder: Path) -> None:
             "group.min.session.timeout.ms": 1000,
             "group.initial.rebalance.delay.ms": 0,
             "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.num.partitions": 1,
             "transaction.state.log.min.isr": 1,
             "log.cleaner.enable": "false",
             "group.consumer.min.heartbeat.interval.ms": 500,
@@ -297,9 +326,11 @@ def main(folder: Path) -> None:
             thread.join()
         # Members leave when their time is over.
         time.sleep(8)
-    kept = folder / "logs" / "__consumer_offsets-0"
-    shutil.copytree(folder / "data" / "__consumer_offsets-0", kept, ignore=shutil.ignore_patterns("*index", "*.snapshot"))
-    shutil.copytree(folder / "data" / "__cluster_metadata-0", folder / "logs" / "__cluster_metadata-0", ignore=shutil.ignore_patterns("*index"))
+    for name in ("__consumer_offsets-0", "__cluster_metadata-0", "__transaction_state-0", "held-0"):
+        ignored = shutil.ignore_patterns("*index", "*.snapshot", "*.deleted")
+        shutil.copytree(folder / "data" / name, folder / "logs" / name, ignore=ignored)
+    lines = [line for line in log.read_text().splitlines() if "GroupMetadataManager" in line]
+    (folder / "logs" / "server.log").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,9 @@ class KnownTopics:
     """Topics from a list, for tests, simulations and logs without metadata."""
 
     def __init__(self, topics: Iterable[Topic] = (), version: int = 0) -> None:
+        topics = tuple(topics)
         self._by_name = {topic.name: topic for topic in topics}
-        self._by_id = {topic.id: topic for topic in self._by_name.values()}
+        self._by_id = {topic.id: topic for topic in topics}
         self._version = version
 
     @property

@@ -197,6 +197,7 @@ def _partitions(path: str, names: Iterable[str]) -> Iterator[PartitionDirectory]
 _USUAL: Final = frozenset(map(bytes, ([3], [5])))
 """The types of partitions and their changes, as in the second byte of a record."""
 _TOPIC_TYPES: Final = frozenset(map(bytes, ([2], [9])))
+_ALL_BUT_TOPICS: Final = frozenset(bytes([number]) for number in range(256) if number != 2)
 _TOPICS: Final = {"TOPIC_RECORD", "REMOVE_TOPIC_RECORD"}
 _LEADER_CHANGE: Final = CONTROL_TYPE_NAMES[LEADER_CHANGE]
 _VOTERS: Final = CONTROL_TYPE_NAMES[KRAFT_VOTERS]
@@ -246,6 +247,21 @@ def read_events(
     except (MetashellError, OSError):
         pass  # The records read so far count.
     return LogEvents(tuple(events), tuple(voter_sets), last_leader, max(start, 0), end, epoch, time, notes)
+
+
+def read_topic_names(batches: Iterable[RecordBatch], max_decompressed: int = MAX_DECOMPRESSED) -> dict[bytes, str]:
+    """Return the names of all topics that the batches make, by id, also of those that are deleted later."""
+    found: dict[bytes, str] = {}
+    try:
+        for batch in batches:
+            found.update(
+                (body.topic_id, body.name)
+                for _, _, _, body in _records(batch, _ALL_BUT_TOPICS, max_decompressed)
+                if not batch.header.is_control
+            )
+    except (MetashellError, OSError):
+        pass  # The records read so far count.
+    return found
 
 
 def _note(notes: dict[bytes, TopicNote], topics: Collection[str | bytes], name: str, body: Any, offset: int, timestamp: int) -> None:

@@ -28,6 +28,12 @@ _METADATA = file_option(
     metavar="PATH",
     help="metadata that has the names of topics; by default those that the log directories around the paths know",
 )
+_SERVER_LOG = file_option(
+    "--server-log",
+    metavar="FILE",
+    multiple=True,
+    help="a broker's own log (server.log): why rebalances began, how members left, member ids that were not used; may be repeated",
+)
 _NOW = Option(names=("--at",), metavar="TIME", type="time", help="as if it were this time (default: now)")
 _RETENTION = Option(
     names=("--retention",),
@@ -122,24 +128,29 @@ WHY = _command(
     "why",
     "say why a group rebalanced, and who held it up",
     """
-        Shows each rebalance that the log still has: when it began, what caused it, how many partitions went to another member, who had
-        to give up partitions while others waited, and who came last. Records do not tell a member that left from one that timed out,
-        and of a classic group they tell only the end of each generation; the text says where that is so.
+        Begins with what repeats: a static member that is replaced over and over, a member that leaves and returns in a rhythm that fits
+        its poll interval, topics that appear. Each names the records and timeouts that it rests on, and what the log cannot show. Then
+        one line for each rebalance that the log still has: when it began, what caused it, how many partitions went to another member,
+        who had to give up partitions while others waited, and who came last. Records do not tell a member that left from one that timed
+        out, and of a classic group they tell only the end of each generation; a broker's own log (--server-log) does.
         """,
     (_GROUP,),
     (
         Option(names=("--last",), metavar="N", type="int", help="only the last N rebalances"),
+        _SERVER_LOG,
         _METADATA,
     ),
     ("metashell groups why orders-app /var/lib/kafka", "what happened to the group"),
     ("metashell groups why orders-app --last 1 /var/lib/kafka", "why it rebalances right now"),
+    ("metashell groups why orders-app /var/lib/kafka --server-log /var/log/kafka/server.log", "with the reasons that the broker logged"),
 )
 HISTORY = _command(
     "history",
     "tell the story of a group: members, generations, assignments, commits",
-    "Shows everything that the log still has of a group, in order, with offsets and times.",
+    "Shows what repeats, then everything that the log still has of a group, in order, with offsets and times.",
     (_GROUP,),
     (
+        _SERVER_LOG,
         Option(names=("--since",), metavar="TIME", type="time", help="only what happened at or after this time; 10m: ten minutes ago"),
         Option(names=("--until",), metavar="TIME", type="time", help="only what happened before this time"),
         flag("--commits", help="also show runs of commits"),

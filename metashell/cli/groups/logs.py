@@ -15,11 +15,15 @@ from metashell.cli.groups import description as live
 from metashell.cli.groups.description import MEMBER_COLUMNS, description_lines, member_rows
 from metashell.cli.images import load_image
 from metashell.codec.coordinator import coordinator_partition
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.forms import counted
 from metashell.common.options import did_you_mean
 from metashell.common.runtime import PausedCollector
 from metashell.common.values import duration_text, time_text
+from metashell.disk.files import open_file
+from metashell.disk.inputs import find_logs
+from metashell.disk.names import METADATA
+from metashell.disk.segment import BadBatch, Tail, read_batches
 from metashell.groups.log import ids_meant, shown_id
 from metashell.groups.log.log_dir import end_offsets, metadata_directories, topic_ids, topic_names
 from metashell.groups.log.queries import (
@@ -31,7 +35,9 @@ from metashell.groups.log.queries import (
     load_logs,
     offset_rows,
 )
+from metashell.groups.log.server_log import ServerLog, read_server_log
 from metashell.groups.topics import KnownTopics, Topic
+from metashell.metadata.directory_facts import read_topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -193,6 +199,20 @@ def found_groups(work: Work, loaded: LoadedLogs, group_id: str) -> list[FoundGro
     return found
 
 
+def server_log(work: Work, group_id: str) -> ServerLog | None:
+    """Return what the server logs of the command line say of a group, None if it names none. Errors: UsageError."""
+    found = None
+    for path in work.values.server_log or ():
+        try:
+            with open(path, encoding="utf-8", errors="replace") as lines:
+                found = read_server_log(path, lines, group_id, found)
+        except OSError as error:
+            raise PathError.of(path, error) from error
+        if not found.has_lines:
+            work.note(f"{path}: no line about group {group_id} that says why it rebalanced")
+    return found
+
+
 def no_such_group(loaded: LoadedLogs, group_id: str) -> str:
     """Return the message for a group that no log has, with similar ids."""
     known = [summary.group_id for summary in group_summaries(loaded)]
@@ -340,6 +360,7 @@ class NamedTopics:
         self._work = work
         self._beside: Topics | None = None
         self._metadata: Topics | None = None
+        self._deleted: Topics | None = None
 
     @property
     def version(self) -> int:
@@ -349,7 +370,12 @@ class NamedTopics:
         return next((found for topics in self._views() if (found := topics.named(name)) is not None), None)
 
     def with_id(self, id: bytes) -> Topic | None:
-        return next((found for topics in self._views() if (found := topics.with_id(id)) is not None), None)
+        found = next((found for topics in self._views() if (found := topics.with_id(id)) is not None), None)
+        if found is None:
+            if self._deleted is None:
+                self._deleted = self._read_deleted()
+            found = self._deleted.with_id(id)
+        return found
 
     def names(self) -> Iterator[str]:
         yield from dict.fromkeys(name for topics in self._views() for name in topics.names())
@@ -380,6 +406,20 @@ class NamedTopics:
             except MetashellError as error:
                 self._work.note_once(f"names of topics are not taken from there: {error}")
         return KnownTopics()
+
+    def _read_deleted(self) -> Topics:
+        """Return all topics that the metadata log at hand ever had. Damage in it is reported where the metadata is loaded."""
+        values = self._work.values
+        named = values.metadata
+        folders = [named if os.path.isdir(named) else os.path.dirname(named)] if named is not None else metadata_directories(values.paths)
+        names: dict[bytes, str] = {}
+        for folder in folders:
+            for log in find_logs(folder, every_checkpoint=True):
+                for file in log.files if log.kind == METADATA else ():
+                    with open_file(file.path) as opened:
+                        batches = (item for item in read_batches(opened) if not isinstance(item, BadBatch | Tail))
+                        names |= read_topic_names(batches, values.max_decompressed)
+        return KnownTopics(Topic(id, name, ()) for id, name in names.items())
 
     def _of(self, path: str) -> Topics:
         image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image

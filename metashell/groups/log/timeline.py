@@ -1,12 +1,13 @@
 """The timeline of one group from the records of its log, and the parts of it that classic groups and commits give.
 
 Each record of a classic group is a whole generation, written when its members have their assignments. Records have the decision and never
-its reason: a member that left and one whose session ended leave the same records. Texts say so and do not guess. They do show what follows
-from several records together, such as a member that was removed because its rebalance timeout was over."""
+its reason: a member that left and one whose session ended leave the same records. Texts say so, and exclude no cause that they did not
+check. They do show what follows from several records together, such as a member that was removed because its rebalance timeout was over;
+`series` finds what repeats. Members are named by client id, host and instance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,16 +18,28 @@ from metashell.common.values import duration_text
 from metashell.groups.decision import Record
 from metashell.groups.log import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError
 from metashell.groups.log.fold import RawRecord
-from metashell.groups.log.timeline_events import Cause, Moment, Rebalance, Timeline, TimelineEvent, listed
+from metashell.groups.log.timeline_events import (
+    Cause,
+    Membership,
+    Moment,
+    Rebalance,
+    Replacement,
+    Timeline,
+    TimelineEvent,
+    client_text,
+    listed,
+)
 from metashell.groups.log.timeline_modern import ROLES, ModernTimelineBuilder
-from metashell.groups.topics import Topics
+from metashell.groups.state import OFFSET_COMMIT
+from metashell.groups.topics import Topic, Topics
 from metashell.groups.view import parts_of, parts_text
 
 
 def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topics, decoder: Decoder) -> Timeline:
     """Return the events and rebalances of a group. A record that does not decode is an event too. Shape: records in log order."""
     timeline = Timeline(group_id)
-    builder = _TimelineBuilder(timeline, topics)
+    names = _CommittedTopics(topics)
+    builder = _TimelineBuilder(timeline, names)
     for _, batch in groupby(raw_records, key=lambda raw: raw.batch):
         decoded: list[tuple[Record, RawRecord]] = []
         for raw in batch:
@@ -37,9 +50,37 @@ def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topi
                 timeline.events.append(TimelineEvent(moment=timeline.ended, kind="unknown", text=str(error)))
             except DecodeError as error:
                 timeline.events.append(TimelineEvent(moment=timeline.ended, kind="unreadable", text=str(error)))
+        for record, _ in decoded:
+            names.note(record)
         builder.add(decoded)
     builder.end()
     return timeline
+
+
+class _CommittedTopics:
+    """Topics by id, also those of which only commits of the group have the name: a topic is gone from the metadata once it is deleted."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._noted: dict[bytes, Topic] = {}
+
+    def note(self, record: Record) -> None:
+        """Take the name from a commit that has the topic's id too, as brokers write it since 4.1 (version 4)."""
+        if record.type == OFFSET_COMMIT and record.value is not None and any(id := getattr(record.value, "topic_id", b"")):
+            self._noted[id] = Topic(id, record.key.topic, ())
+
+    @property
+    def version(self) -> int:
+        return self._topics.version
+
+    def named(self, name: str) -> Topic | None:
+        return self._topics.named(name)
+
+    def with_id(self, id: bytes) -> Topic | None:
+        return self._noted.get(id) or self._topics.with_id(id)
+
+    def names(self) -> Iterator[str]:
+        return self._topics.names()
 
 
 class _TimelineBuilder:
@@ -93,7 +134,10 @@ class _Member(NamedTuple):
     """A member of a generation. `topics` and `assigned` are None if their blob does not decode, or is of a protocol that we do not read."""
 
     instance_id: str | None
-    client: str
+    client_id: str
+    host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
     subscription: bytes
     topics: frozenset[str] | None
     assigned: frozenset[Partition] | None
@@ -116,6 +160,8 @@ class ClassicTimelineBuilder:
         """Partitions without an owner in the last generation because cooperative members gave them up; None if not known."""
         self._owners: dict[Partition, str] = {}
         """The last owner of each partition since the group was last empty."""
+        self._replaced: list[Replacement] = []
+        """Static members that were replaced since the last generation began."""
         self.has_gap = False
         """Whether the log has lost records since the previous generation."""
 
@@ -129,6 +175,9 @@ class ClassicTimelineBuilder:
         """Add the end of the group: its tombstone, or the text of what else the batch with the tombstone shows."""
         if self._before is not None:
             self._timeline.events.append(TimelineEvent(moment=moment, kind=kind, text=text, epoch=self._before.number))
+            if kind == "deleted":
+                for id in self._before.members:
+                    self._timeline.leave(id, moment, is_alone=False)
         self._before = None
         self._freed = None
         self._owners.clear()
@@ -142,17 +191,37 @@ class ClassicTimelineBuilder:
         """Add what a value shows, compared with the previous one; `causes` are known for a group that was of another kind before."""
         now = _generation(value)
         before, self._before = self._before, now
+        self._follow_members(before, now, moment)
         if before is None:
             self._begin(now, value, moment, causes)
         elif now.number == before.number:
             self._same_generation(before, now, moment)
         elif not now.members:
-            self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {_names(before)}", now)
+            self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {self._names(before)}", now)
             self._freed = None
             self._owners.clear()
+            self._replaced.clear()
         else:
             self._rebalance(before, now, value, moment)
         self.has_gap = False
+
+    def _follow_members(self, before: _Generation | None, now: _Generation, moment: Moment) -> None:
+        gone = [] if before is None else [id for id in before.members if id not in now.members]
+        for id in gone:
+            self._timeline.leave(id, moment, is_alone=len(gone) == 1)
+        for id, member in now.members.items():
+            if before is None or id not in before.members:
+                self._timeline.join(
+                    Membership(
+                        member_id=id,
+                        client_id=member.client_id,
+                        host=member.host,
+                        instance_id=member.instance_id,
+                        joined=moment,
+                        session_timeout_ms=member.session_timeout_ms,
+                        rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    )
+                )
 
     def _begin(self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...]) -> None:
         self._count_moved(now)
@@ -160,7 +229,7 @@ class ClassicTimelineBuilder:
             self._add_rebalance(now, value, moment, causes, moved=0)
         elif now.members:
             text = f"generation {now.number} is the first that the log still has" if now.number > 1 else "the group formed"
-            cause = Cause("first" if now.number > 1 else "formed", f"{text}: {_names(now)}", moment)
+            cause = Cause("first" if now.number > 1 else "formed", f"{text}: {self._names(now)}", moment)
             self._add_rebalance(now, value, moment, (cause,), moved=0)
         elif now.number == 0:
             self._event(moment, "created", "the group was created: a first member asked to join, or its offsets were committed", now)
@@ -170,17 +239,27 @@ class ClassicTimelineBuilder:
     def _same_generation(self, before: _Generation, now: _Generation, moment: Moment) -> None:
         replaced = _replaced(before, now)
         for old, new in replaced.items():
-            instance = now.members[new].instance_id
             self._rename(old, new)
-            text = f"static member {instance} came back as {new} (it was {old}); its assignment stays and nobody rebalances"
+            self._replace(before, now, old, new, moment)
+            text = f"{self._timeline.label(new)} came as {new} (it was {old}), and nobody had seen it leave; its assignment stays"
             self._event(moment, "static-return", text, now, new)
         if not replaced and now != before:
             self._event(moment, "rewritten", "the generation was written again", now)
+
+    def _replace(self, before: _Generation, now: _Generation, old: str, new: str, moment: Moment) -> None:
+        was, member = before.members[old], now.members[new]
+        assert member.instance_id is not None, "only static members are replaced"
+        clients = client_text(was.client_id, was.host), client_text(member.client_id, member.host)
+        found = Replacement(member.instance_id, moment, old, new, *clients, before.leader == old, now.number)
+        self._replaced.append(found)
+        self._timeline.replacements.append(found)
 
     def _rebalance(self, before: _Generation, now: _Generation, value: Any, moment: Moment) -> None:
         causes = tuple(self._causes(before, now, moment))
         for old, new in _replaced(before, now).items():
             self._rename(old, new)
+            self._replace(before, now, old, new, moment)
+        self._replaced.clear()
         missing = max(now.number - before.number - 1, 0)
         self._add_rebalance(now, value, moment, causes, moved=self._count_moved(now), missing=missing)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
@@ -211,24 +290,24 @@ class ClassicTimelineBuilder:
         joined = [id for id in now.members if id not in before.members and id not in replaced.values()]
         left = [id for id in before.members if id not in now.members and id not in replaced]
         for id in joined:
-            causes.append(Cause("joined", f"{_named(id, now.members[id])} joined", moment, id))
+            causes.append(Cause("joined", f"{self._timeline.label(id)} joined", moment, id))
         for id in left:
-            causes.append(Cause("left", f"{_named(id, before.members[id])} left or timed out (records do not tell which)", moment, id))
+            causes.append(Cause("left", f"{self._timeline.label(id)} left or timed out (records do not tell which)", moment, id))
         for old, new in replaced.items():
-            text = f"static member {now.members[new].instance_id} came back as {new} (it was {old})"
+            text = f"{self._timeline.label(new)} came as {new} (it was {old}), and nobody had seen it leave"
             causes.append(Cause("static-return", text, moment, new))
         if before.protocol is not None and now.protocol != before.protocol:
             causes.append(Cause("protocol", f"the assignor is {now.protocol}, and was {before.protocol}", moment))
-        causes += _resubscribed(before, now, moment)
+        causes += self._resubscribed(before, now, moment)
         if not causes:
-            causes.append(self._quiet_cause(before, now, moment))
+            causes += self._after_replacements(moment) or [self._quiet_cause(before, now, moment)]
         return causes
 
     def _quiet_cause(self, before: _Generation, now: _Generation, moment: Moment) -> Cause:
         """Infer from the assignments why a generation began with the same members and subscriptions as before."""
         had, has = _held(before), _held(now)
         if had is None or has is None:
-            text = "no member came, went or subscribed to other topics; assignments do not decode, so it is not known what moved"
+            text = "no member came, went or subscribed to other topics, as far as records decode; what moved is not known: assignments do not decode"
             return Cause("asked", text, moment)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         freed, new, gone = self._freed, has - had, had - has
@@ -243,12 +322,28 @@ class ClassicTimelineBuilder:
             return Cause("follow-up", text, moment)
         if new:
             text = f"{parts_text(parts_of(new))} had no owner before: the leader may have seen that a topic was created or grew"
-            return Cause("topics", text, moment)
+            appeared = {topic for topic, _ in new} - {topic for topic, _ in had}
+            return Cause("topics", text, moment, topics=tuple(sorted(appeared)))
         if gone and not is_cooperative:
             text = f"{parts_text(parts_of(gone))} have no owner any more: the leader may have seen that a topic was deleted"
             return Cause("topics", text, moment)
-        text = "no member came, went or subscribed to other topics: one of them asked for it, such as its leader, which watches topics"
+        text = (
+            "the records show no change of members, subscriptions or assignor: a member asked for it (a leader that saw topics or racks "
+            "change, a member that had lost its place and joined under its old id, an application); a broker's log has the reason"
+        )
         return Cause("asked", text, moment)
+
+    def _after_replacements(self, moment: Moment) -> list[Cause]:
+        """Return that static members were replaced since the last generation: their joins or those of whom they fenced follow."""
+        causes = []
+        for one in self._replaced[-1:]:
+            leader = ", the leader," if one.was_leader else ""
+            after = duration_text(moment.ms - one.moment.ms)
+            text = (
+                f"{one.instance_id}{leader} was replaced {after} before (offset {one.moment.offset}), and whoever joins anew may ask for it"
+            )
+            causes.append(Cause("static-return", text, one.moment, one.member_id))
+        return causes
 
     def _add_rebalance(
         self, now: _Generation, value: Any, moment: Moment, causes: tuple[Cause, ...], *, moved: int, missing: int = 0
@@ -289,7 +384,22 @@ class ClassicTimelineBuilder:
         self._event(moment, "generation", text + listed([cause.text for cause in causes], 3), now, None, details)
         unreadable = [id for id, member in now.members.items() if member.assigned is None]
         if unreadable and value.protocol_type == _CONSUMER:
-            self._event(moment, "unreadable", f"the assignments of {listed(unreadable)} do not decode", now)
+            self._event(moment, "unreadable", f"the assignments of {listed(map(self._timeline.label, unreadable))} do not decode", now)
+
+    def _resubscribed(self, before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
+        causes = []
+        for id, member in now.members.items():
+            old = before.members.get(id)
+            if old is None or old.topics is None or member.topics is None or old.topics == member.topics:
+                continue
+            added = sorted(member.topics - old.topics)
+            changes = [*(f"+{topic}" for topic in added), *(f"-{topic}" for topic in sorted(old.topics - member.topics))]
+            text = f"{self._timeline.label(id)} subscribes to other topics: {listed(changes)}"
+            causes.append(Cause("subscription", text, moment, id, tuple(added)))
+        return causes
+
+    def _names(self, generation: _Generation) -> str:
+        return listed([self._timeline.label(id) for id in generation.members])
 
     def _event(
         self, moment: Moment, kind: str, text: str, now: _Generation, member_id: str | None = None, details: dict[str, Any] | None = None
@@ -327,7 +437,16 @@ def _member(protocol_type: str, member: Any) -> _Member:
             assigned = frozenset(read_assignment(member.assignment).partitions)
         except DecodeError:
             assigned = None
-    return _Member(member.group_instance_id, f"{member.client_id}@{member.client_host}", member.subscription, topics, assigned)
+    return _Member(
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        member.session_timeout,
+        member.rebalance_timeout,
+        member.subscription,
+        topics,
+        assigned,
+    )
 
 
 def _replaced(before: _Generation, now: _Generation) -> dict[str, str]:
@@ -338,28 +457,6 @@ def _replaced(before: _Generation, now: _Generation) -> dict[str, str]:
         for id, member in before.members.items()
         if member.instance_id in by_instance and by_instance[member.instance_id] != id
     }
-
-
-def _resubscribed(before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:
-    causes = []
-    for id, member in now.members.items():
-        old = before.members.get(id)
-        if old is None or old.topics is None or member.topics is None or old.topics == member.topics:
-            continue
-        changes = [
-            *(f"+{topic}" for topic in sorted(member.topics - old.topics)),
-            *(f"-{topic}" for topic in sorted(old.topics - member.topics)),
-        ]
-        causes.append(Cause("subscription", f"{_named(id, member)} subscribes to other topics: {listed(changes)}", moment, id))
-    return causes
-
-
-def _named(id: str, member: _Member) -> str:
-    return f"{id} (static member {member.instance_id})" if member.instance_id is not None else id
-
-
-def _names(generation: _Generation) -> str:
-    return listed([_named(id, member) for id, member in generation.members.items()])
 
 
 class CommitTimelineBuilder:
@@ -390,7 +487,8 @@ class CommitTimelineBuilder:
         if known is not None and record.value.offset < known[0]:
             self._flush()
             text = f"{partition[0]}:{partition[1]} was set back from {known[0]} to {record.value.offset}"
-            self._add_event(TimelineEvent(moment=moment, kind="set-back", text=text))
+            details = {"topic": partition[0], "partition": partition[1], "from": known[0], "to": record.value.offset}
+            self._add_event(TimelineEvent(moment=moment, kind="set-back", text=text, details=details))
 
     def removed(self, partitions: list[Partition], moment: Moment) -> None:
         """Add that one batch deleted the offsets of these partitions."""

@@ -43,12 +43,53 @@ class TimelineEvent:
 
 
 class Cause(NamedTuple):
-    """A cause of a rebalance, as far as records show it. `kind` is one word for programs."""
+    """A cause of a rebalance, as far as records show it. `kind` is one word for programs; `topics` are those that appeared."""
 
     kind: str
     text: str
     moment: Moment
     member_id: str | None = None
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Membership:
+    """A member's time in the group, from the record that first has it to the one that no longer does; `left` is None at the log's end.
+
+    `rebalance_timeout_ms` is max.poll.interval.ms of Java's, librdkafka's and kafka-python's consumers. A timeout is -1 where the records
+    do not have it. `is_alone`: its end was the end of no other member.
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    joined: Moment
+    left: Moment | None = None
+    is_alone: bool = True
+    session_timeout_ms: int = -1
+    rebalance_timeout_ms: int = -1
+
+    @property
+    def who(self) -> str:
+        """The name that its next start has too: its group.instance.id, or client id and host."""
+        return client_text(self.client_id, self.host) if self.instance_id is None else self.instance_id
+
+
+class Replacement(NamedTuple):
+    """A static member that came under another member id while the one before was in the group; nobody had seen that one leave.
+
+    Shape: `old_client` and `client` are client id and host, as `client_text` writes them.
+    """
+
+    instance_id: str
+    moment: Moment
+    old_id: str
+    member_id: str
+    old_client: str
+    client: str
+    was_leader: bool
+    generation: int
 
 
 class Delay(NamedTuple):
@@ -143,15 +184,47 @@ class Timeline:
     group_id: str
     events: list[TimelineEvent] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
+    memberships: list[Membership] = field(default_factory=list)
+    replacements: list[Replacement] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
     ended: Moment | None = None
+    _present: dict[str, Membership] = field(default_factory=dict)
+
+    def join(self, membership: Membership) -> None:
+        """Add that a member is in the group from now on."""
+        id = membership.member_id
+        self.leave(id, membership.joined)
+        text = client_text(membership.client_id, membership.host) or id
+        # Two members at once may have one client id and one host; the end of the id tells them apart.
+        if any(client_text(one.client_id, one.host) == text for one in self._present.values()):
+            text = f"{text}#{id[-4:]}"
+        self.labels[id] = text if membership.instance_id is None else f"{membership.instance_id} (static member, {text})"
+        self.memberships.append(membership)
+        self._present[id] = membership
+
+    def leave(self, id: str, moment: Moment, *, is_alone: bool = True) -> None:
+        """Add that a member is in the group no longer."""
+        if (membership := self._present.pop(id, None)) is not None:
+            membership.left, membership.is_alone = moment, is_alone
+
+    def label(self, id: str) -> str:
+        """Return a member's client id, host and instance as text, also after it has left; its id if the log does not have them."""
+        return self.labels.get(id, id)
 
 
-def delay_text(delay: Delay, now_ms: int) -> str:
+def client_text(client_id: str, host: str) -> str:
+    """Return `orders-app@10.0.0.7`; brokers write hosts with a slash before."""
+    host = host.removeprefix("/")
+    return f"{client_id}@{host}" if host else client_id
+
+
+def delay_text(delay: Delay, timeline: Timeline, now_ms: int) -> str:
     """Say who waited for whom, and how long."""
     until = now_ms if delay.until is None else delay.until.ms
     still = "still " if delay.until is None else ""
-    waiting = f", for which {listed(delay.waiting)} waited" if delay.waiting else ""
-    return f"{delay.member_id} {still}had to give up {parts_text(delay.partitions)} for {duration_text(until - delay.since.ms)}{waiting}"
+    waiting = f", for which {listed(map(timeline.label, delay.waiting))} waited" if delay.waiting else ""
+    who, length = timeline.label(delay.member_id), duration_text(until - delay.since.ms)
+    return f"{who} {still}had to give up {parts_text(delay.partitions)} for {length}{waiting}"
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:

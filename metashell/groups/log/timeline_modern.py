@@ -14,7 +14,7 @@ from metashell.codec.coordinator import CONSUMER_STATES, STREAMS_STATES
 from metashell.common.forms import counted
 from metashell.common.values import duration_text
 from metashell.groups.decision import Record
-from metashell.groups.log.timeline_events import Cause, Delay, Moment, Rebalance, Timeline, TimelineEvent, listed
+from metashell.groups.log.timeline_events import Cause, Delay, Membership, Moment, Rebalance, Timeline, TimelineEvent, listed
 from metashell.groups.topics import Topics
 from metashell.groups.view import parts_of, parts_text, topic_text
 
@@ -156,7 +156,7 @@ class ModernTimelineBuilder:
 
     def _cause_unknown(self, before: int | None, moment: Moment) -> Cause:
         if self.carried:
-            return Cause("upgraded", f"the group was a classic group of {listed(sorted(self.carried))}", moment)
+            return Cause("upgraded", f"the group was a classic group of {listed(map(self.timeline.label, sorted(self.carried)))}", moment)
         if before is None:
             return Cause("first", "the first epoch that the log still has", moment)
         if self.has_gap:
@@ -221,27 +221,41 @@ class ModernTimelineBuilder:
         member = self.members.get(id)
         if value is None:
             if id not in self.carried and (member is None or member.value is None):
-                self._cause("left", f"{id} left, timed out or was replaced (the log has lost its earlier records)", moment, id)
+                self._cause(
+                    "left", f"{self.timeline.label(id)} left, timed out or was replaced (the log has lost its earlier records)", moment, id
+                )
             elif member is not None:
                 self._gone(id, member, moment)
             self.members.pop(id, None)
             return
         old = None if member is None else member.value
         self._at(id).value = value
+        if old is None and id not in self.carried:
+            self.timeline.join(
+                Membership(
+                    member_id=id,
+                    client_id=value.client_id,
+                    host=value.client_host,
+                    instance_id=getattr(value, "instance_id", None),
+                    joined=moment,
+                    rebalance_timeout_ms=getattr(value, "rebalance_timeout_ms", -1),
+                )
+            )
         if (instance := getattr(value, "instance_id", None)) is not None:
             previous = self.instances.get(instance, id)
             self.instances[instance] = id
             for partition in [partition for partition, owner in self.owners.items() if owner == previous != id]:
                 self.owners[partition] = id
         if old is None and id in self.carried:
-            self._event(moment, "carried", f"{_named(id, value)} is in it as before, by the classic protocol", id)
+            self._event(moment, "carried", f"{self.timeline.label(id)} is in it as before, by the classic protocol", id)
         elif old is None:
-            self._cause("joined", f"{_named(id, value)} joined", moment, id)
+            self._cause("joined", f"{self.timeline.label(id)} joined", moment, id)
         elif changes := _changes(old, value):
             is_other = _subscription(old) != _subscription(value)
-            text = f"{_named(id, value)}: {listed(changes)}"
+            text = f"{self.timeline.label(id)}: {listed(changes)}"
             if is_other:
-                self._cause("subscription", text, moment, id)
+                before, now = (frozenset(getattr(one, "subscribed_topic_names", None) or ()) for one in (old, value))
+                self._cause("subscription", text, moment, id, tuple(sorted(now - before)))
             else:
                 self.changes.append(Cause("member", text, moment, id))
                 self._event(moment, "member", text, id)
@@ -249,14 +263,15 @@ class ModernTimelineBuilder:
     def _gone(self, id: str, member: _Member, moment: Moment) -> None:
         if id in self.carried:
             return
-        text = f"{_named(id, member.value)} left or timed out (records do not tell which)"
+        self.timeline.leave(id, moment)
+        text = f"{self.timeline.label(id)} left or timed out (records do not tell which)"
         timeout = getattr(member.value, "rebalance_timeout_ms", -1)
         if member.state.startswith(_REVOKING) and 0 < timeout <= moment.ms - member.since.ms:
             told = f"{duration_text(moment.ms - member.since.ms)} after it was told to give up {parts_text(parts_of(member.revoking))}"
-            text = f"{_named(id, member.value)} was removed {told}: its rebalance timeout of {duration_text(timeout)} was over"
+            text = f"{self.timeline.label(id)} was removed {told}: its rebalance timeout of {duration_text(timeout)} was over"
             self._cause("fenced", text, moment, id)
         elif member.epoch == _AWAY_EPOCH:
-            self._cause("left", f"{_named(id, member.value)} did not come back, or was replaced by its next start", moment, id)
+            self._cause("left", f"{self.timeline.label(id)} did not come back, or was replaced by its next start", moment, id)
         else:
             self._cause("left", text, moment, id)
 
@@ -285,7 +300,7 @@ class ModernTimelineBuilder:
         self._look_settled(moment)
 
     def _add_current(self, id: str, member: _Member, gained: Owned, lost: Owned, moment: Moment) -> None:
-        name = _named(id, member.value)
+        name = self.timeline.label(id)
         if member.epoch == _AWAY_EPOCH:
             self._event(moment, "away", f"{name} went away and is expected back: its partitions are kept for it", id)
             return
@@ -353,7 +368,8 @@ class ModernTimelineBuilder:
         names = frozenset(record.value.topics)
         before, self.expressions[expression] = self.expressions.get(expression), names
         if names != before:
-            self._cause("regex", f"{expression} stands for {listed(sorted(names)) or 'no topic'}", moment)
+            text = f"{expression} stands for {listed(sorted(names)) or 'no topic'}"
+            self._cause("regex", text, moment, topics=() if before is None else tuple(sorted(names - before)))
 
     def _topology(self, value: Any, moment: Moment) -> None:
         if value is not None:
@@ -368,8 +384,8 @@ class ModernTimelineBuilder:
         if ready - before:
             self._cause("share-state", f"the share state of {parts_text(parts_of(ready - before))} is ready", moment)
 
-    def _cause(self, kind: str, text: str, moment: Moment, member_id: str | None = None) -> None:
-        self.causes.append(Cause(kind, text, moment, member_id))
+    def _cause(self, kind: str, text: str, moment: Moment, member_id: str | None = None, topics: tuple[str, ...] = ()) -> None:
+        self.causes.append(Cause(kind, text, moment, member_id, topics))
         self._event(moment, kind, text, member_id)
 
     def _event(self, moment: Moment, kind: str, text: str, member_id: str | None = None, details: dict[str, Any] | None = None) -> None:
@@ -404,11 +420,6 @@ class ModernTimelineBuilder:
 
 def _tasks(tasks: Iterable[Any], mark: str) -> list[OwnedPartition]:
     return [(f"{task.subtopology_id}{mark}", number) for task in tasks for number in task.partitions]
-
-
-def _named(id: str, value: Any) -> str:
-    instance = getattr(value, "instance_id", None)
-    return f"{id} (static member {instance})" if instance is not None else id
 
 
 def _subscription(value: Any) -> tuple[object, ...]:
