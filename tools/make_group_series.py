@@ -49,6 +49,21 @@ while True:
 """
 
 
+_TWIN = """
+import os, sys
+from confluent_kafka import Consumer
+bootstrap, group, client = sys.argv[1:]
+def end(error):
+    if error.fatal():
+        os._exit(1)
+consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": client, "session.timeout.ms": 20000,
+                     "heartbeat.interval.ms": 500, "group.instance.id": "payments-0", "error_cb": end})
+consumer.subscribe(["orders"])
+while True:
+    consumer.poll(0.2)
+"""
+
+
 class Broker:
     def __init__(self, address: str) -> None:
         self.address = address
@@ -135,12 +150,16 @@ def sick_topics_consumer(broker: Broker) -> None:
 def sick_twins(broker: Broker) -> None:
     """Two processes use one id, and each is started again when it ends."""
     Member(broker, "sick-twins", "payments", group_instance_id="payments-1")
-    pods = [None, None]
-    while broker.pause(3):
+    pods: list[subprocess.Popen[bytes] | None] = [None, None]
+    while broker.pause(1.5):
         for number, pod in enumerate(pods):
-            if pod is None or not pod.is_alive():
-                pods[number] = Member(broker, "sick-twins", "payments", group_instance_id="payments-0")
-                broker.pause(2.5)
+            if pod is None or pod.poll() is not None:
+                pods[number] = subprocess.Popen([sys.executable, "-c", _TWIN, broker.address, "sick-twins", f"pod-{number}"])
+                broker.pause(2)
+    for pod in pods:
+        if pod is not None:
+            pod.kill()
+            pod.wait()
 
 
 def sick_killed(broker: Broker) -> None:

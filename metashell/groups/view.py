@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.codec.consumer_protocol import CONNECT, decode_assignment, decode_subscription
 from metashell.common.uris import shown_uri
-from metashell.common.values import REDACTED, uuid_text
+from metashell.common.values import REDACTED, time_text, uuid_text
 from metashell.groups.topics import Topics
 
 Parts = tuple[tuple[str, tuple[int, ...]], ...]
@@ -177,11 +177,45 @@ class GroupDescription:
         }
 
 
+class Holder(NamedTuple):
+    """An open transaction in a partition: no consumer of committed records reads from its start on.
+
+    `transactional_id` and `state` are what its coordinator says, or its log; empty if they do not know it. Units: Unix ms; `since_ms` is
+    None if not known.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    start_offset: int
+    since_ms: int | None
+    transactional_id: str = ""
+    state: str = ""
+
+    def text(self, topic: str, partition: int) -> str:
+        """Return `producer 1000 (hung-1) holds tx-0 open from offset 4 since 2026-11-27T00:23:13.332Z`."""
+        whose = f"producer {self.producer_id}, epoch {self.producer_epoch}"
+        if self.transactional_id:
+            whose = f"producer {self.producer_id} ({self.transactional_id}), epoch {self.producer_epoch}"
+        since = "" if self.since_ms is None else f" since {time_text(self.since_ms)}"
+        return f"{whose} holds {topic}-{partition} open from offset {self.start_offset}{since}"
+
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "transactional": self.transactional_id or None,
+            "state": self.state or None,
+            "start_offset": self.start_offset,
+            "since": self.since_ms,
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetRow:
     """A committed offset. `pending_producer` is the producer whose open transaction holds it back; None for a committed offset.
 
-    `end_offset` is the end of the partition's log. If `is_of_old_topic`, the offset belongs to a deleted topic of the same name, and the
+    `end_offset` is the end of the partition's log, `stable_offset` its last stable offset: behind it are open transactions, of which
+    `held_by` is the first. If `is_of_old_topic`, the offset belongs to a deleted topic of the same name, and the
     lag is not known. `member_id` and `client_id` are the partition's current owner. Units: ms.
     """
 
@@ -196,6 +230,8 @@ class OffsetRow:
     topic_id: bytes = bytes(16)
     pending_producer: int | None = None
     end_offset: int | None = None
+    stable_offset: int | None = None
+    held_by: Holder | None = None
     is_of_old_topic: bool = False
     member_id: str | None = None
     client_id: str | None = None
@@ -206,6 +242,16 @@ class OffsetRow:
         if self.end_offset is None or self.offset < 0 or self.is_of_old_topic:
             return None
         return self.end_offset - self.offset
+
+    @property
+    def readable_lag(self) -> int | None:
+        """The part of the lag that consumers with isolation.level=read_committed can read now, None if not known.
+
+        It has markers and aborted records, as the lag has.
+        """
+        if self.lag is None or self.stable_offset is None:
+            return None
+        return min(self.lag, max(self.stable_offset - self.offset, 0))
 
     def as_object(self) -> dict[str, Any]:
         return {
@@ -222,6 +268,9 @@ class OffsetRow:
             "pending_producer": self.pending_producer,
             "log_end_offset": self.end_offset,
             "lag": self.lag,
+            "last_stable_offset": self.stable_offset,
+            "readable_lag": self.readable_lag,
+            "held_by": None if self.held_by is None else self.held_by.as_object(),
             "member": self.member_id,
             "client": self.client_id,
         }

@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from metashell.cli.admin.protocol import AdminError, UnsupportedError, check_answer
+from metashell.cli.admin.topics import long_transactions
 from metashell.codec import messages
+from metashell.codec.batches import read_batch_header
 from metashell.codec.codes import CONSUMER_GROUP_DESCRIBE, FIND_COORDINATOR, OFFSET_FETCH
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR
 from metashell.common.errors import MetashellError
-from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow, Parts, classic_member
+from metashell.groups.view import GroupDescription, GroupSummary, Holder, MemberDescription, OffsetRow, Parts, classic_member
 
 if TYPE_CHECKING:
     from metashell.cli.admin.client import Admin
@@ -34,6 +36,10 @@ _TYPES_SINCE: Final = 5
 _GROUPS_SINCE: Final = 8
 _NAMES_UNTIL: Final = 9
 _LATEST: Final = -1
+_FETCH_BY_NAME: Final = 12
+"""The last version of Fetch that names topics, which brokers of 2.7 and later support."""
+_COMMITTED_ONLY: Final = 1
+"""The isolation level with which ListOffsets returns the last stable offset."""
 _MEMBER_TYPES: Final = {0: CLASSIC, 1: CONSUMER}
 _DEAD: Final = "Dead"
 
@@ -349,25 +355,121 @@ def with_members(rows: Iterable[OffsetRow], group: GroupDescription) -> list[Off
     return rows_found
 
 
+def committed_of_groups(admin: Admin, group_ids: Sequence[str]) -> tuple[dict[str, list[OffsetRow]], dict[str, MetashellError]]:
+    """Return the committed offsets of many groups, and the errors of those that cannot be read: one request for each `_CHUNK` of them."""
+    found: dict[str, list[OffsetRow]] = {}
+    failed: dict[str, MetashellError] = {}
+    version = min(admin.ranges()[OFFSET_FETCH][1], _NAMES_UNTIL)
+    make = messages.OffsetFetchRequest
+    by_node: dict[int, list[str]] = {}
+    for start in range(0, len(group_ids), _CHUNK):
+        for id, node in find_coordinators(admin, group_ids[start : start + _CHUNK]).items():
+            if isinstance(node, AdminError):
+                failed[id] = node
+            else:
+                by_node.setdefault(node, []).append(id)
+    for node, ids in by_node.items():
+        for start in range(0, len(ids), _CHUNK if version >= _GROUPS_SINCE else 1):
+            chunk = ids[start : start + _CHUNK] if version >= _GROUPS_SINCE else ids[start : start + 1]
+            if version >= _GROUPS_SINCE:
+                request = make(groups=tuple(make.OffsetFetchRequestGroup(group_id=id, topics=None) for id in chunk))
+            else:
+                request = make(group_id=chunk[0], topics=None)
+            try:
+                answer = admin.ask(request, to=node, version=version)
+            except MetashellError as error:
+                failed |= dict.fromkeys(chunk, error)
+                continue
+            groups = answer.groups if version >= _GROUPS_SINCE else (answer,)
+            for id, group in zip(chunk, groups, strict=True):
+                if group.error_code != NONE:
+                    failed[id] = AdminError(group.error_code, None, id)
+                else:
+                    found[id] = [_row(id, topic.name, one) for topic in group.topics for one in topic.partitions if one.error_code == NONE]
+    return found, failed
+
+
 def with_ends(admin: Admin, rows: Sequence[OffsetRow]) -> list[OffsetRow]:
-    """Return the rows with the end offset of each log, None if the partition's leader does not report it. Errors: those of `Admin`."""
+    """Return the rows with the end and the last stable offset of each log, and with the transaction that holds it back.
+
+    They are None if the partition's leader does not report them. Errors: those of `Admin`.
+    """
     ends = end_offsets(admin, {(row.topic, row.partition) for row in rows})
-    return [replace(row, end_offset=ends.get((row.topic, row.partition))) for row in rows]
+    held: dict[int, dict[str, list[int]]] = {}
+    for (topic, partition), end in ends.items():
+        if end.stable_offset is not None and end.end_offset is not None and end.stable_offset < end.end_offset:
+            held.setdefault(end.leader, {}).setdefault(topic, []).append(partition)
+    holders: dict[tuple[str, int], Holder] = {}
+    for told in (long_transactions(admin, held, _EVER_MS) if held else {}).values():
+        for one in () if isinstance(told, MetashellError) else told:
+            holder = Holder(one.producer_id, one.producer_epoch, one.start_offset, one.started_ms, one.transactional_id, one.state)
+            known = holders.setdefault((one.topic, one.partition), holder)
+            if holder.start_offset < known.start_offset:
+                holders[one.topic, one.partition] = holder
+    made = []
+    for row in rows:
+        key = row.topic, row.partition
+        end = ends.get(key, _NO_END)
+        made.append(replace(row, end_offset=end.end_offset, stable_offset=end.stable_offset, held_by=holders.get(key)))
+    return made
 
 
-def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Return the end offsets of the partitions whose leader answers."""
+class LogEnd(NamedTuple):
+    """Where a log ends, as its leader says; None if it does not say it."""
+
+    leader: int
+    end_offset: int | None
+    stable_offset: int | None
+
+
+_NO_END: Final = LogEnd(-1, None, None)
+_EVER_MS: Final = 1 << 62
+_CHUNK: Final = 500
+
+
+def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], LogEnd]:
+    """Return the end offsets and the last stable offsets of the partitions whose leader answers."""
     wanted = set(partitions)
     if not wanted:
         return {}
+    leaders: dict[tuple[str, int], int] = {}
     by_leader: dict[int, dict[str, list[int]]] = {}
     made = messages.MetadataRequest
     topics = tuple(made.MetadataRequestTopic(name=name) for name in sorted({topic for topic, _ in wanted}))
     for topic in admin.ask(made(topics=topics, allow_auto_topic_creation=False)).topics:
         for partition in topic.partitions:
             if (topic.name, partition.partition_index) in wanted and partition.leader_id >= 0:
+                leaders[topic.name, partition.partition_index] = partition.leader_id
                 by_leader.setdefault(partition.leader_id, {}).setdefault(topic.name, []).append(partition.partition_index)
-    answers = admin.ask_all({leader: _ends_request(topics_of) for leader, topics_of in by_leader.items()})
+    # The stable offset first: both only grow, and so it is never behind an end that is older.
+    stable, ends = (_offsets(admin, by_leader, level) for level in (_COMMITTED_ONLY, 0))
+    return {key: LogEnd(leaders[key], end, stable.get(key)) for key, end in ends.items()}
+
+
+def record_times(admin: Admin, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Return the time of the batch at each offset, of the partitions that the client may read and whose log still has it. Units: Unix ms.
+
+    Each request asks for one byte, for which a leader returns one batch.
+    """
+    found: dict[tuple[str, int], int] = {}
+    leaders = {key: end.leader for key, end in end_offsets(admin, offsets).items()}
+    made = messages.FetchRequest
+    for (topic, partition), offset in offsets.items():
+        if (topic, partition) not in leaders:
+            continue
+        wanted = made.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1)
+        request = made(max_wait_ms=0, min_bytes=0, max_bytes=1, topics=(made.FetchTopic(topic=topic, partitions=(wanted,)),))
+        try:
+            answer = admin.ask(request, to=leaders[topic, partition], version=_FETCH_BY_NAME)
+            data = next(bytes(one.records or b"") for response in answer.responses for one in response.partitions if one.error_code == NONE)
+            found[topic, partition] = read_batch_header(data, 0).base_timestamp
+        except (MetashellError, StopIteration):
+            continue
+    return found
+
+
+def _offsets(admin: Admin, by_leader: Mapping[int, Mapping[str, Iterable[int]]], isolation_level: int) -> dict[tuple[str, int], int]:
+    answers = admin.ask_all({leader: _ends_request(topics_of, isolation_level) for leader, topics_of in by_leader.items()})
     return {
         (topic.name, partition.partition_index): partition.offset
         for answer in answers.values()
@@ -378,10 +480,11 @@ def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tup
     }
 
 
-def _ends_request(topics: Mapping[str, Iterable[int]]) -> messages.ListOffsetsRequest:
+def _ends_request(topics: Mapping[str, Iterable[int]], isolation_level: int) -> messages.ListOffsetsRequest:
     made = messages.ListOffsetsRequest
     return made(
         replica_id=-1,
+        isolation_level=isolation_level,
         topics=tuple(
             made.ListOffsetsTopic(
                 name=name, partitions=tuple(made.ListOffsetsPartition(partition_index=id, timestamp=_LATEST) for id in sorted(partitions))

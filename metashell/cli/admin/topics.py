@@ -322,6 +322,7 @@ class OpenTransaction:
     producer_id: int
     producer_epoch: int
     started_ms: int
+    start_offset: int = -1
     transactional_id: str = ""
     state: str = ""
 
@@ -357,6 +358,7 @@ def _open_in(answer: Any, before_ms: int) -> list[OpenTransaction]:
             producer_id=one.producer_id,
             producer_epoch=one.producer_epoch,
             started_ms=one.last_timestamp,
+            start_offset=one.current_txn_start_offset,
         )
         for topic in answer.topics
         for partition in topic.partitions
@@ -394,6 +396,7 @@ def _with_coordinator(one: OpenTransaction, state: Any | None) -> OpenTransactio
         producer_id=one.producer_id,
         producer_epoch=one.producer_epoch,
         started_ms=state.transaction_start_time_ms if state.transaction_start_time_ms >= 0 else one.started_ms,
+        start_offset=one.start_offset,
         transactional_id=state.transactional_id,
         state=state.transaction_state,
     )

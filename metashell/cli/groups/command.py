@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS
+from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS, WATCH
 from metashell.cli.connection import FILES as CLUSTER_FILES
 from metashell.cli.sources import split_options
 from metashell.cli.tool import run_sub_command
@@ -12,6 +12,7 @@ from metashell.common import options
 from metashell.common import options as shared
 from metashell.common.command import Tool
 from metashell.common.options import Argument, CommandSpec, Option, file_option, flag, source_argument
+from metashell.groups.lag import RULES
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
 _GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP", form="[GROUP]")
@@ -115,7 +116,9 @@ OFFSETS = _command(
     "show a group's committed offsets, and its lag",
     """
         Shows the newest commit of each partition, with its time and who has the partition now. An offset that an open transaction holds
-        back is shown with its producer id. --lag compares with where the partitions' own logs end in the named log directories.
+        back is shown with its producer id. --lag compares with where the partitions' own logs end, live or in the named log directories:
+        LAG counts all records up to there, READABLE_LAG those up to the last stable offset, behind which consumers with
+        isolation.level=read_committed read nothing. The transaction that begins there is named with its producer.
         """,
     (_GROUP,),
     (flag("--lag", help="also show where the logs end and how much is left to read; offline where they lie beside"), _METADATA),
@@ -124,6 +127,34 @@ OFFSETS = _command(
     ("metashell groups offsets orders-app --lag -C localhost:9093", "asked of the brokers that the controllers name"),
     is_live=True,
 )
+LAG = _command(
+    "lag",
+    "show how far behind groups are, worst first, with a verdict",
+    """
+        Shows the lag of one group by partition, or of all groups (--all), the worst first: the records to read, how many of them a consumer
+        of committed records can read now, the age of the first, how many come and are committed per second, when all is read if that
+        stays, and a verdict whose rules stand below. An open transaction that holds a partition is named with its producer.
+
+        Rates need two looks at a live cluster: one group is looked at twice, 10 s apart, all groups once (--over changes both), and with
+        --watch each look is compared with the one before. On the disk rates come from the times of records and commits, of the last
+        10 minutes before the newest commit; of all groups only the rate in. An age is that of the batch at the commit.
+        """,
+    (Argument("group", "the group's id", "?", "GROUP"),),
+    (
+        flag("--all", help="all groups, one line each: the sums, and the verdict of its worst partition"),
+        Option(
+            names=("--over",), metavar="TIME", type="duration", help="the time between two looks, such as 30s; 0: one look, without rates"
+        ),
+        WATCH,
+        _METADATA,
+    ),
+    ("metashell groups lag orders-app -b localhost:9092", "one group, with rates"),
+    ("metashell groups lag --all -b localhost:9092", "all groups, the worst first"),
+    ("metashell groups lag --all --watch 10 -b localhost:9092", "again every 10 s, with the rates since the look before"),
+    ("metashell groups lag orders-app broker-*/", "from the logs, also while the cluster is down"),
+    is_live=True,
+)
+LAG = LAG._replace(epilog=(("VERDICTS", options.listed(RULES)), *LAG.epilog))
 WHY = _command(
     "why",
     "say why a group rebalanced, and who held it up",
@@ -197,7 +228,7 @@ STREAMS_UPGRADE = _command(
     (),
     ("metashell groups streams-upgrade payments /var/lib/kafka", "between two bounces"),
 )
-LOG_COMMANDS = (LIST, DESCRIBE, OFFSETS, WHY, HISTORY, EXPIRING, DOWNGRADE_CHECK, STREAMS_UPGRADE)
+LOG_COMMANDS = (LIST, DESCRIBE, OFFSETS, LAG, WHY, HISTORY, EXPIRING, DOWNGRADE_CHECK, STREAMS_UPGRADE)
 
 
 CLIENT_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -271,6 +302,7 @@ _COMMANDS = {
     "list": "logs:list_groups",
     "describe": "logs:describe",
     "offsets": "logs:offsets",
+    "lag": "lag:lag",
     "why": "timeline:why",
     "history": "timeline:history",
     "expiring": "logs:expiring",

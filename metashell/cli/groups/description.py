@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
-from metashell.cli.admin.groups import committed_offsets, describe_group, list_groups, with_ends, with_members
+from metashell.cli.admin.groups import (
+    committed_of_groups,
+    committed_offsets,
+    describe_group,
+    list_groups,
+    record_times,
+    with_ends,
+    with_members,
+)
 from metashell.cli.admin.topics import unseen_groups, unseen_topics
 from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, client_config_of, cluster_of
 from metashell.common.errors import MetashellError, UsageError
@@ -16,7 +25,7 @@ from metashell.net.addresses import Address
 from metashell.net.security import PROTOCOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
 LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
 _SHARE = "share"
+_WITHOUT_MEMBERS = ("Empty", "Dead")
 SHOWN = 5
 
 
@@ -86,6 +96,35 @@ def offset_rows(work: Work) -> list[OffsetRow]:
             shown = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
             work.miss(f"where the logs end of {shown}: their leaders do not say (it needs DESCRIBE on the topic)")
     return rows
+
+
+def lag_rows(work: Work) -> tuple[list[OffsetRow], dict[str, bool]]:
+    """Return the committed offsets, with the ends of the logs, of the named group or of all, and whether each group has members.
+
+    A group that cannot be read is a missing part of the answer. Errors: MetashellError.
+    """
+    if not work.values.all:
+        work.values.lag = True
+        rows = offset_rows(work)
+        return rows, {work.values.group: any(row.member_id is not None for row in rows)}
+    _find_brokers(work)
+    groups, failed = list_groups(work.admin)
+    work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
+    has_members = {group.group_id: group.state not in _WITHOUT_MEMBERS for group in groups if group.kind != _SHARE}
+    found, refused = committed_of_groups(work.admin, list(has_members))
+    work.miss(*(f"the offsets of {id}: {error}" for id, error in list(refused.items())[:SHOWN]))
+    if len(refused) > SHOWN:
+        work.miss(f"the offsets of {len(refused) - SHOWN} more groups")
+    rows = with_ends(work.admin, [row for rows in found.values() for row in rows])
+    return rows, has_members
+
+
+def ages(work: Work, rows: Iterable[OffsetRow], most: int) -> dict[tuple[str, int], int]:
+    """Return by partition how old the first record is that is not committed, for the first partitions with a lag that may be read."""
+    late = [row for row in rows if (row.lag or 0) > 0]
+    now_ms = round(time.time() * 1000)
+    times = record_times(work.admin, {(row.topic, row.partition): row.offset for row in late[:most]})
+    return {partition: max(now_ms - ms, 0) for partition, ms in times.items()}
 
 
 def share_commits_nothing(group_id: str) -> MetashellError:

@@ -57,6 +57,7 @@ OFFSET_COLUMNS = (
     "offset",
     "log_end_offset",
     "lag",
+    "readable_lag",
     "committed_at",
     "leader_epoch",
     "client",
@@ -272,7 +273,10 @@ def show_description(work: Work, description: GroupDescription) -> None:
 
 
 def _list_offsets(work: Work) -> None:
+    from metashell.cli.groups.lag import note_holders
+
     rows = live.offset_rows(work) if live.asks_cluster(work) else _rows_of_logs(work)
+    note_holders(work, rows)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
@@ -286,7 +290,8 @@ def _list_offsets(work: Work) -> None:
     columns = tuple(
         column
         for column in OFFSET_COLUMNS
-        if (work.values.lag or column not in ("log_end_offset", "lag"))
+        if (work.values.lag or column not in ("log_end_offset", "lag", "readable_lag"))
+        and (column != "readable_lag" or any(row.readable_lag is not None for row in rows))
         and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
         and (column != "committed_at" or any(row.commit_ms is not None for row in rows))
     )
@@ -306,10 +311,12 @@ def _rows_of_logs(work: Work) -> list[OffsetRow]:
     if not work.values.lag:
         return [row for one in found for row in offset_rows(one, topics, {})]
     ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
-    return [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)]
+    from metashell.cli.groups.lag import with_stable_ends
+
+    return with_stable_ends(work, [of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)])[0]
 
 
-def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+def of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
     """Return the row without its lag if the topic was recreated since the commit: brokers ignore such a commit."""
     known = ids.get(row.topic)
     if known is None or row.topic_id in known or not any(row.topic_id):

@@ -98,7 +98,7 @@ def _why(work: Work) -> None:
         elif work.form in ("table", "csv"):
             work.rows([*(_series_row(one) for one in series), *(_rebalance_row(rebalance, story) for rebalance in rebalances)], WHY_COLUMNS)
         else:
-            work.rows([one.as_object(story.group_id) for one in [*series, *rebalances]])
+            work.rows([*(one.as_object(story.group_id) for one in series), *(one.as_object(story.group_id) for one in rebalances)])
 
 
 def why_lines(story: Timeline, rebalances: Sequence[Rebalance], series: Sequence[Series]) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _history(work: Work) -> None:
         rows = [{**_series_row(one), "event": one.kind, "text": one.text} for _, one in series]
         work.rows([*rows, *(_event_row(event) for _, event in events)], HISTORY_COLUMNS)
     else:
-        work.rows([one.as_object(group_id) for group_id, one in [*series, *events]])
+        work.rows([*(one.as_object(group_id) for group_id, one in series), *(one.as_object(group_id) for group_id, one in events)])
 
 
 def history_lines(events: Sequence[TimelineEvent]) -> Iterator[str]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from metashell.codec.batches import BatchHeader, RecordBatch
@@ -25,7 +26,8 @@ from metashell.disk.directory import is_marked, listing_of, partition_name
 from metashell.disk.files import open_file
 from metashell.disk.indexes import seek_offset
 from metashell.disk.inputs import InputFile, empty_logs_fault, find_logs, named_file, no_log_fault, other_log_fault, paths_of
-from metashell.disk.names import LEADER_EPOCH_CHECKPOINT, METADATA, OFFSETS, PARTITION_METADATA, TOPICS, LogKind, parse_name
+from metashell.disk.names import LEADER_EPOCH_CHECKPOINT, METADATA, OFFSETS, PARTITION_METADATA, TOPICS, TRANSACTIONS, LogKind, parse_name
+from metashell.disk.open_transactions import StableEnd, TransactionState, read_stable_end, read_transaction_states
 from metashell.disk.properties import read_text_file
 from metashell.disk.segment import BadBatch, OrderCheck, SourceFault, Tail, TakesFrames, fault_of, read_batches
 from metashell.disk.state_files import EpochEntry, read_leader_epochs
@@ -294,6 +296,31 @@ def end_offsets(paths: Iterable[str]) -> dict[tuple[str, int], int]:
         if (end := _end_offset(folder, names)) is not None:
             found[named] = max(end, found.get(named, 0))
     return found
+
+
+def stable_ends(paths: Iterable[str], wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, StableEnd]]:
+    """Return where partitions end and what holds them, with the directory that was read: of several copies the longest.
+
+    Only the wanted partitions are walked.
+    """
+    found: dict[tuple[str, int], tuple[str, StableEnd]] = {}
+    longest: dict[tuple[str, int], tuple[int, str]] = {}
+    for named, folder, names in _partitions(paths):
+        if named in wanted and (end := _end_offset(folder, names)) is not None:
+            longest[named] = max((end, folder), longest.get(named, (-1, "")))
+    for named, (_, folder) in longest.items():
+        with suppress(OSError):
+            found[named] = folder, read_stable_end(folder)
+    return found
+
+
+def transaction_states(paths: Iterable[str]) -> dict[str, TransactionState]:
+    """Return the newest state of each transactional id, from the logs of `__transaction_state` in the log directories of some paths."""
+    folders = [folder for (topic, _), folder, _ in _partitions(paths) if TOPICS.get(topic) == TRANSACTIONS]
+    try:
+        return read_transaction_states(folders)
+    except OSError:
+        return {}
 
 
 def topic_names(paths: Iterable[str]) -> dict[bytes, str]:

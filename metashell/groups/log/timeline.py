@@ -307,7 +307,7 @@ class ClassicTimelineBuilder:
         """Infer from the assignments why a generation began with the same members and subscriptions as before."""
         had, has = _held(before), _held(now)
         if had is None or has is None:
-            text = "no member came, went or subscribed to other topics, as far as records decode; what moved is not known: assignments do not decode"
+            text = "the records show no change of members or subscriptions; assignments do not decode, so it is not known what moved"
             return Cause("asked", text, moment)
         is_cooperative = (now.protocol or "").startswith(_COOPERATIVE)
         freed, new, gone = self._freed, has - had, had - has
