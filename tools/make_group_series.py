@@ -1,6 +1,6 @@
 """Makes tests/golden/groups/series with a real Kafka: groups whose rebalances repeat for one cause, and healthy ones.
 
-    python -m tools.make_group_series FOLDER      # takes about two minutes; FOLDER/logs and FOLDER/server.log are kept
+    python -m tools.make_group_series FOLDER      # takes about two minutes; FOLDER/kept is what tests read
 
 One broker of the newest release with one partition of `__consumer_offsets`, and members of librdkafka (confluent-kafka) and of
 kafka-python, all at once. A group's name says what happens in it: `sick-...` is one that shall be explained, `well-...` one that shall get
@@ -9,7 +9,7 @@ no finding. `held-reader` reads only committed records of the topic `held`, wher
 
 from __future__ import annotations
 
-import shutil
+import gzip
 import signal
 import subprocess
 import sys
@@ -50,17 +50,13 @@ while True:
 
 
 _TWIN = """
-import os, sys
-from confluent_kafka import Consumer
+import sys
+from kafka import KafkaConsumer
 bootstrap, group, client = sys.argv[1:]
-def end(error):
-    if error.fatal():
-        os._exit(1)
-consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": client, "session.timeout.ms": 20000,
-                     "heartbeat.interval.ms": 500, "group.instance.id": "payments-0", "error_cb": end})
-consumer.subscribe(["orders"])
+consumer = KafkaConsumer("orders", bootstrap_servers=bootstrap, group_id=group, client_id=client, group_instance_id="payments-0",
+                         session_timeout_ms=20000, heartbeat_interval_ms=500)
 while True:
-    consumer.poll(0.2)
+    consumer.poll(200)
 """
 
 
@@ -154,7 +150,9 @@ def sick_twins(broker: Broker) -> None:
     while broker.pause(1.5):
         for number, pod in enumerate(pods):
             if pod is None or pod.poll() is not None:
-                pods[number] = subprocess.Popen([sys.executable, "-c", _TWIN, broker.address, "sick-twins", f"pod-{number}"])
+                pods[number] = subprocess.Popen(
+                    [sys.executable, "-c", _TWIN, broker.address, "sick-twins", f"pod-{number}"], stderr=subprocess.DEVNULL
+                )
                 broker.pause(2)
     for pod in pods:
         if pod is not None:
@@ -345,11 +343,13 @@ def main(folder: Path) -> None:
             thread.join()
         # Members leave when their time is over.
         time.sleep(8)
+    kept = folder / "kept"
+    kept.mkdir()
     for name in ("__consumer_offsets-0", "__cluster_metadata-0", "__transaction_state-0", "held-0"):
-        ignored = shutil.ignore_patterns("*index", "*.snapshot", "*.deleted")
-        shutil.copytree(folder / "data" / name, folder / "logs" / name, ignore=ignored)
+        segment = folder / "data" / name / "00000000000000000000.log"
+        (kept / f"{name}.log.gz").write_bytes(gzip.compress(segment.read_bytes(), mtime=0))
     lines = [line for line in log.read_text().splitlines() if "GroupMetadataManager" in line]
-    (folder / "logs" / "server.log").write_text("\n".join(lines) + "\n")
+    (kept / "server.log.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 
 
 if __name__ == "__main__":

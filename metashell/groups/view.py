@@ -154,7 +154,7 @@ class MemberDescription:
 class GroupDescription:
     """A group with its members. `assignor` is the protocol of a classic group; `leader` its leader's member id.
 
-    `details` are the facts that only its kind of group has, as JSON values.
+    `details` are the facts that only its kind of group has, as JSON values; `notes` are no faults (module `notes`), as JSON objects.
     """
 
     summary: GroupSummary
@@ -164,6 +164,7 @@ class GroupDescription:
     assignment_epoch: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
+    notes: tuple[Mapping[str, str], ...] = ()
 
     def as_object(self) -> dict[str, Any]:
         return {
@@ -174,6 +175,7 @@ class GroupDescription:
             "details": dict(self.details),
             "members": [member.as_object(self.summary.group_id) for member in self.members],
             "findings": list(self.findings),
+            "notes": [dict(note) for note in self.notes],
         }
 
 

@@ -122,6 +122,28 @@ def test_the_generation_of_the_cooperative_assignor_is_decoded() -> None:
     assert value["userData"] == {"generation": 6}
 
 
+@pytest.mark.parametrize("protocol", ["sticky", "cooperative-sticky"])
+def test_other_clients_user_data_of_sticky_assignors_are_dialects(protocol: str) -> None:
+    """librdkafka, franz-go and sarama write the sticky form for both; kafka-python 3 its version before it."""
+    message = message_type("blobs", "StickyUserData")
+    owned = message.cls.TopicAssignment(topic="t1", partitions=(0, 1))
+    plain = message.write(message.cls(previous_assignment=(owned,), generation=7), 1)
+    assert plain.hex() == "000000010002743100000002000000000000000100000007"
+    expected = {"previousAssignment": [{"topic": "t1", "partitions": [0, 1]}], "generation": 7}
+    for raw in (plain, bytes.fromhex("0001") + plain):
+        value, findings = decode_subscription("consumer", protocol, consumer_subscription(raw))
+        assert (value["userData"], findings, "userDataNote" in value) == (expected, (), False)
+    value, findings = decode_assignment("consumer", protocol, consumer_assignment(plain))
+    assert (value["userData"], findings) == (expected, ())
+
+
+@pytest.mark.parametrize("raw", [b"\1", b"\0\1\0\0", b"odd client", b"\0\0\0\1\0\0\0\0\0"])
+def test_user_data_of_a_client_that_nobody_knows_is_a_note(raw: bytes) -> None:
+    value, findings = decode_subscription("consumer", "sticky", consumer_subscription(raw))
+    assert findings == ()
+    assert value["userDataNote"] == f"subscription: userData of sticky is in no dialect of a known client ({len(raw)} bytes)"
+
+
 def test_an_empty_blob_is_nothing_yet() -> None:
     assert decode_assignment("consumer", "range", b"") == (None, ())
 

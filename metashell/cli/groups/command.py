@@ -104,11 +104,17 @@ DESCRIBE = _command(
     """
         Shows a group's state, epochs and members: what each subscribes to, what it has, what it is to have, and what it has still to give
         up. Subscriptions and assignments of Kafka Streams, Kafka Connect and the sticky assignors are decoded (-o json shows all of them).
+
+        Notes say what a rebalance waits for, and judge the assignment: partitions that are uneven in total or by topic, without an owner or
+        read in another rack, and members without any. They are no findings, and the status is 0. Brokers do not say since when a classic
+        group rebalances: --watch shows since when it was seen, and a broker's own log (--server-log) when it began and which member ids
+        were given and not used. The group's own log has only rebalances that have ended.
         """,
     (_GROUP,),
-    (_METADATA,),
+    (_SERVER_LOG, WATCH, _METADATA),
     ("metashell groups describe orders-app /var/lib/kafka", "the members, as the log last has them"),
     ("metashell groups describe orders-app -b localhost:9092", "the members of now"),
+    ("metashell groups describe orders-app -b localhost:9092 --watch", "again every 2 s, with since when it rebalances"),
     is_live=True,
 )
 OFFSETS = _command(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from metashell.cli.admin.cluster import describe_cluster
 from metashell.cli.admin.groups import (
+    CLASSIC,
+    CONSUMER,
     committed_of_groups,
     committed_offsets,
     describe_group,
@@ -15,11 +19,15 @@ from metashell.cli.admin.groups import (
     with_ends,
     with_members,
 )
-from metashell.cli.admin.topics import unseen_groups, unseen_topics
+from metashell.cli.admin.topics import describe_topics, unseen_groups, unseen_topics
 from metashell.cli.connection import CONTROLLER_VARIABLE, SERVER_VARIABLE, client_config_of, cluster_of
+from metashell.codec.consumer_protocol import NOTE
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import aligned, counted, plain_text
 from metashell.common.terminal import terminal_line
+from metashell.common.values import duration_text, time_text
+from metashell.groups.notes import assignment_notes, rebalance_notes
+from metashell.groups.topics import KnownTopics, Topic
 from metashell.groups.view import part_count, parts_text
 from metashell.net.addresses import Address
 from metashell.net.security import PROTOCOLS
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
 
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
+    from metashell.groups.log.server_log import ServerLog
+    from metashell.groups.topics import Topics
     from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
     from metashell.metadata.image import MetadataImage
 
@@ -72,10 +82,56 @@ def none_text(work: Work) -> str:
     return f"no {kind} is in state {wanted.state}" if wanted.state else f"no {kind}s"
 
 
-def describe_live_group(work: Work) -> GroupDescription:
-    """Return the group with its members. Errors: MetashellError."""
+class WatchedState:
+    """When a watch first saw the state that a group is in."""
+
+    def __init__(self) -> None:
+        self._state: tuple[object, ...] = ()
+        self._since_s = self._since_ms = 0.0
+        self._looks = 0
+
+    def seen(self, description: GroupDescription) -> str:
+        """Note the state; return since when it was seen, as text, empty at the first look."""
+        summary = description.summary
+        state = (summary.state, summary.epoch)
+        if state != self._state:
+            self._state, self._since_s, self._since_ms, self._looks = state, time.monotonic(), time.time() * 1000, 0
+        self._looks += 1
+        if self._looks == 1:
+            return ""
+        return f"at {time_text(round(self._since_ms))}, {duration_text(round(1000 * (time.monotonic() - self._since_s)))} ago"
+
+
+def describe_live_group(work: Work, watched: WatchedState, log: ServerLog | None) -> GroupDescription:
+    """Return the group with its members, and notes on its rebalance and its assignment. Errors: MetashellError."""
     _find_brokers(work)
-    return describe_group(work.admin, work.values.group)
+    description = describe_group(work.admin, work.values.group)
+    notes = rebalance_notes(description, is_live=True, since=watched.seen(description), log=log)
+    if not notes:
+        notes = assignment_notes(description, _topics_of(work, description))
+    return replace(description, notes=tuple(note.as_object() for note in notes))
+
+
+def _topics_of(work: Work, description: GroupDescription) -> Topics:
+    """Return the topics of a group with the racks of their replicas; none that the cluster does not describe."""
+    members = description.members
+    names = {name for member in members for name in (*member.topics, *(topic for topic, _ in member.assigned))}
+    if description.summary.kind not in (CLASSIC, CONSUMER) or not names:
+        return KnownTopics()
+    try:
+        racks = {node.id: node.rack for node in describe_cluster(work.admin).nodes} if any(member.rack for member in members) else {}
+        topics, _ = describe_topics(work.admin, sorted(names))
+    except MetashellError as error:
+        work.note(f"the assignment is not judged: {error}")
+        return KnownTopics()
+    return KnownTopics(
+        Topic(
+            topic.id,
+            topic.name,
+            tuple(tuple(sorted({racks[id] or "" for id in one.replicas if racks.get(id)})) for one in topic.partitions),
+        )
+        for topic in topics
+    )
 
 
 def offset_rows(work: Work) -> list[OffsetRow]:
@@ -224,6 +280,8 @@ def description_lines(description: GroupDescription) -> Iterator[str]:
             yield line
     for finding in description.findings:
         yield terminal_line(f"  finding: {finding}")
+    for note in description.notes:
+        yield terminal_line(f"  note: {note['text']}")
 
 
 def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tuple[str, str]]:
@@ -271,6 +329,9 @@ def _member_facts(member: MemberDescription) -> Iterator[tuple[str, str]]:
         yield "has still to give up", parts_text(member.revoking)
     for finding in member.findings:
         yield "finding", finding
+    subscription = member.details.get("subscription")
+    if isinstance(subscription, dict) and NOTE in subscription:
+        yield "note", str(subscription[NOTE])
 
 
 def _words(name: str) -> str:

@@ -36,6 +36,7 @@ from metashell.groups.log.queries import (
     offset_rows,
 )
 from metashell.groups.log.server_log import ServerLog, read_server_log
+from metashell.groups.notes import assignment_notes, rebalance_notes
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.metadata.directory_facts import read_topic_names
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from metashell.groups.log.queries import Expiring, FoundGroup, LoadedLogs
     from metashell.groups.topics import Topic, Topics
     from metashell.groups.view import GroupDescription, OffsetRow
+    from metashell.metadata.image import TopicImage
 
 
 LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "epoch", "members", "offsets", "pending", "partition")
@@ -250,12 +252,23 @@ def _list_groups(work: Work) -> None:
 
 
 def _describe_group(work: Work) -> None:
+    log = server_log(work, work.values.group)
     if live.asks_cluster(work):
-        return show_description(work, live.describe_live_group(work))
+        watched = live.WatchedState()
+
+        def show() -> bool:
+            show_description(work, live.describe_live_group(work, watched, log))
+            return True
+
+        return work.watch(work.values.watch, show)
+    if work.values.watch is not None:
+        raise UsageError("option --watch: a log directory is looked at once; -b or -C asks a cluster", "--watch")
 
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
         description = describe_found_group(found, topics)
+        notes = (*rebalance_notes(description, is_live=False, log=log), *assignment_notes(description, topics.whole()))
+        description = replace(description, notes=tuple(note.as_object() for note in notes))
         show_description(work, description)
         if description.summary.findings:
             work.fail()
@@ -384,6 +397,12 @@ class NamedTopics:
             found = self._deleted.with_id(id)
         return found
 
+    def whole(self) -> Topics:
+        """Return the topics with their partitions, which only metadata has."""
+        if self._metadata is None:
+            self._metadata = self._read_metadata()
+        return self._metadata
+
     def names(self) -> Iterator[str]:
         yield from dict.fromkeys(name for topics in self._views() for name in topics.names())
 
@@ -430,4 +449,16 @@ class NamedTopics:
 
     def _of(self, path: str) -> Topics:
         image = load_image(path, certain_only=False, max_decompressed=self._work.values.max_decompressed).image
-        return KnownTopics(Topic(topic.id, topic.name, ((),) * topic.partition_count) for topic in image.topics)
+        racks = {id: broker.rack for id, broker in image.cluster.brokers.items() if broker.rack}
+        return KnownTopics(
+            # Only where brokers have racks do the replicas matter, and reading them all takes time.
+            Topic(topic.id, topic.name, _racks_of(topic, racks) if racks else ((),) * topic.partition_count)
+            for topic in image.topics
+        )
+
+
+def _racks_of(topic: TopicImage, racks: Mapping[int, str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(sorted({racks[replica] for replica in partition.replicas if replica in racks}))
+        for _, partition in sorted(topic.partitions.items())
+    )

@@ -31,6 +31,8 @@ _TICK_MS: Final = 2000
 """What a regular stay may differ by at least: others answer a rebalance at their next heartbeat, and poll at their own pace."""
 _EARLY_MS: Final = 1000
 """A poll interval may begin this long before the record of the assignment."""
+_POLLS_MAX: Final = 4
+"""A member may poll in time once or twice before its interval runs out, but hardly more often, time and again."""
 _OFFSETS_SHOWN: Final = 4
 
 
@@ -104,23 +106,15 @@ def _runs(replacements: Sequence[Replacement]) -> Iterator[list[Replacement]]:
 
 def _replaced_series(timeline: Timeline, instance: str, run: list[Replacement]) -> Series:
     moments = tuple(one.moment for one in run)
-    clients = list(dict.fromkeys(client for one in run for client in (one.old_client, one.client)))
-    came_back = any(now.client == before.old_client != before.client for before, now in pairwise(run))
     rests = [f"{_records(moments)}: each has another member id under {instance}, and no record or generation between shows that one left"]
-    if came_back:
-        rests.append(f"they came in turns from {listed(clients)}")
-        cause = "two processes use this group.instance.id"
-        cannot = "who starts them again (each is fenced by the other: FENCED_INSTANCE_ID in their logs)"
-    else:
-        from_one = "all came from" if len(clients) == 1 else "they came from"
-        rests.append(f"{from_one} {listed(clients) or 'clients that the records do not name'}")
-        cause = "two processes use this group.instance.id, or one ends and starts over and over"
-        cannot = "which of both: of two processes, one logs FENCED_INSTANCE_ID each time"
+    cause = "two processes use this group.instance.id, or one ends and starts over and over"
+    cannot = "which of both, nor from where they come: records keep client id and host of the first start. Of two processes, one logs "
+    cannot += "FENCED_INSTANCE_ID each time"
     caused = sorted({rebalance.epoch for rebalance in timeline.rebalances if any(_follows(cause, run) for cause in rebalance.causes)})
     if caused:
         rests.append(f"generations that follow a replacement and no other change: {', '.join(map(str, caused))}")
     text = f"{instance} was replaced {counted(len(run), 'time')} in {_span(moments)} by members that nobody saw leave: {cause}"
-    details = {"instance": instance, "clients": clients, "generations": caused}
+    details = {"instance": instance, "generations": caused}
     return Series(kind="replaced", text=text, count=len(run), moments=moments, rests_on=tuple(rests), cannot_show=cannot, details=details)
 
 
@@ -154,7 +148,10 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
     assert last is not None
     is_one_at_a_time = all(before.left is not None and before.left.ms <= now.joined.ms for before, now in pairwise(stays))
     # A limit that a stay exceeds much is not what ends it.
-    fits_poll = is_regular and 0 < poll_ms <= min(regular) + _EARLY_MS and usual <= 4 * poll_ms
+    fits = [length for length in lengths if poll_ms - _EARLY_MS <= length <= _POLLS_MAX * poll_ms]
+    fits_poll = poll_ms > 0 and len(fits) >= max(TIMES_MIN, _REGULAR_PART * len(lengths)) and (is_one_at_a_time or is_regular)
+    regular = fits if fits_poll else regular
+    is_regular = is_regular or fits_poll
     if not fits_poll and not (is_one_at_a_time and (is_regular or len(followed) >= RAPID_TIMES_MIN)):
         return None
     if not fits_poll and last.ms - first.ms > RAPID_MAX_MS * len(followed):

@@ -26,7 +26,6 @@ from metashell.groups.log.timeline_events import (
     Replacement,
     Timeline,
     TimelineEvent,
-    client_text,
     listed,
 )
 from metashell.groups.log.timeline_modern import ROLES, ModernTimelineBuilder
@@ -247,10 +246,9 @@ class ClassicTimelineBuilder:
             self._event(moment, "rewritten", "the generation was written again", now)
 
     def _replace(self, before: _Generation, now: _Generation, old: str, new: str, moment: Moment) -> None:
-        was, member = before.members[old], now.members[new]
+        member = now.members[new]
         assert member.instance_id is not None, "only static members are replaced"
-        clients = client_text(was.client_id, was.host), client_text(member.client_id, member.host)
-        found = Replacement(member.instance_id, moment, old, new, *clients, before.leader == old, now.number)
+        found = Replacement(member.instance_id, moment, old, new, before.leader == old, now.number)
         self._replaced.append(found)
         self._timeline.replacements.append(found)
 

@@ -79,15 +79,13 @@ class Membership:
 class Replacement(NamedTuple):
     """A static member that came under another member id while the one before was in the group; nobody had seen that one leave.
 
-    Shape: `old_client` and `client` are client id and host, as `client_text` writes them.
+    Its record keeps the client id and host of the first start, whoever comes. Source: ClassicGroup.replaceStaticMember.
     """
 
     instance_id: str
     moment: Moment
     old_id: str
     member_id: str
-    old_client: str
-    client: str
     was_leader: bool
     generation: int
 

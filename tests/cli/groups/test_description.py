@@ -108,9 +108,9 @@ def test_offsets_have_their_lag_and_who_reads_on(quorum: EmbeddedQuorum) -> None
     assert [row["lag"] for row in objects("offsets", "audit", "-b", quorum.bootstrap_servers)] == [None, None]
     text = run("offsets", "billing", "--lag", "-b", quorum.bootstrap_servers).stdout.decode().splitlines()
     assert [line.split() for line in text] == [
-        ["TOPIC", "PARTITION", "OFFSET", "LOG_END_OFFSET", "LAG", "LEADER_EPOCH", "CLIENT", "MEMBER", "METADATA"],
-        ["orders", "0", "-", "30", "-", "-", "till", str(rows[0]["member"])],
-        ["orders", "1", "12", "12", "0", "-", "till", str(rows[1]["member"])],
+        ["TOPIC", "PARTITION", "OFFSET", "LOG_END_OFFSET", "LAG", "READABLE_LAG", "LEADER_EPOCH", "CLIENT", "MEMBER", "METADATA"],
+        ["orders", "0", "-", "30", "-", "-", "-", "till", str(rows[0]["member"])],
+        ["orders", "1", "12", "12", "0", "0", "-", "till", str(rows[1]["member"])],
     ]
 
 

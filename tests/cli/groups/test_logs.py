@@ -19,8 +19,8 @@ from tests.groups.log.written_logs import NAME, golden_batches, write_log
 from tests.running import Outcome, run_main
 
 NODE = golden_root() / "4.3.1" / "main" / "data" / "stopped" / "node-4"
-VERBS = ("list", "describe", "offsets", "why", "history", "expiring", "downgrade-check", "streams-upgrade")
-OF_A_GROUP = ("describe", "offsets", "why", "history")
+VERBS = ("list", "describe", "offsets", "lag", "why", "history", "expiring", "downgrade-check", "streams-upgrade")
+OF_A_GROUP = ("describe", "offsets", "lag", "why", "history")
 
 
 def tell(*words: str | Path) -> Outcome:
@@ -66,7 +66,7 @@ def test_why_names_causes_and_who_came_last() -> None:
     assert [line.split("  ")[0] for line in lines[2:]] == [line[:24] for line in lines[2:]]
     assert lines[3].endswith(
         "  24  consumer epoch 3  2 members, 9 partitions, 0 moved  because static-3 (static member, consumer-grp-new-static-3@127.0.0.1) "
-        "joined; settled in 2.7 s; last was consumer-grp-new-dynamic-2@127.0.0.1, 2.7 s after it began"
+        "joined; settled in 2.7 s; last was consumer-grp-new-1@127.0.0.1, 2.7 s after it began"
     )
     assert len(objects("why", "grp-new", "--last", "2", NODE)) == 2
 
@@ -119,10 +119,12 @@ def test_every_command_has_every_form(verb: str, form: str) -> None:
 
 KEYS = {
     "list": "coordinator epoch findings group group_type members offsets partition pending protocol_type state type",
-    "describe": "assignment_epoch assignor complete coordinator details epoch findings group group_type leader members missing offsets "
-    "partition pending protocol_type state type",
-    "offsets": "client committed_at expires_at group lag leader_epoch log_end_offset member metadata offset partition pending_producer "
-    "topic topic_id type",
+    "describe": "assignment_epoch assignor complete coordinator details epoch findings group group_type leader members missing notes "
+    "offsets partition pending protocol_type state type",
+    "offsets": "client committed_at expires_at group held_by lag last_stable_offset leader_epoch log_end_offset member metadata offset "
+    "partition pending_producer readable_lag topic topic_id type",
+    "lag": "behind_ms catch_up_ms client group held_by lag last_stable_offset log_end_offset member offset partition partitions rate_in "
+    "rate_out readable_lag topic type verdict why",
     "why": "arrived causes delays epoch group group_type incomplete members missing_epochs moved offset partitions settled_at "
     "settled_offset superseded_by sync_ms timestamp took_ms type",
     "history": "details epoch event group member offset text timestamp type",

@@ -1,0 +1,166 @@
+"""What repeats in groups of a real broker (tests/golden/groups/series), in made ones, and what a broker's own log adds to it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from metashell.codec.batches import Record
+from metashell.codec.registry import message_type
+from metashell.groups.log import Decoder, KeysOf
+from metashell.groups.log.fold import Fold
+from metashell.groups.log.series import APART_MAX_MS, Series, find_series
+from metashell.groups.log.server_log import ServerLog, add_reasons, read_server_log
+from metashell.groups.log.timeline import build_timeline
+from metashell.groups.log.timeline_events import Timeline
+from metashell.groups.topics import KnownTopics
+from tests.groups.log.series_golden import recorded_batches, server_log_lines
+from tests.groups.log.test_timeline import generation, told
+
+WELL = ("static", "slow", "rolling", "rolling-static", "rolling-alike", "scaled", "python", "sticky")
+
+
+@cache
+def recorded(group_id: str) -> Timeline:
+    keys = KeysOf(group_id)
+    fold = Fold(Decoder(), lambda raw: raw.key is not None and keys.has(raw.key))
+    for batch in recorded_batches():
+        fold.add(batch)
+    return build_timeline(group_id, fold.records, KnownTopics(), Decoder())
+
+
+def logged(group_id: str) -> ServerLog:
+    return read_server_log("/var/log/server.log", server_log_lines(), group_id)
+
+
+def only(found: list[Series]) -> Series:
+    (one,) = found
+    return one
+
+
+@pytest.mark.parametrize("name", WELL)
+def test_healthy_groups_have_no_series(name: str) -> None:
+    story = recorded(f"well-{name}")
+    assert story.memberships
+    assert find_series(story) == find_series(story, logged(f"well-{name}")) == []
+
+
+def test_a_static_member_that_is_replaced_over_and_over_is_two_processes_with_one_id() -> None:
+    series = only(find_series(recorded("sick-twins")))
+    assert series.kind == "replaced" and series.count >= 8
+    assert series.text.startswith(f"payments-0 was replaced {series.count} times in ")
+    assert "by members that nobody saw leave: two processes use this group.instance.id" in series.text
+    assert "FENCED_INSTANCE_ID" in series.cannot_show
+    assert series.details["instance"] == "payments-0"
+
+
+@pytest.mark.parametrize("group_id", ["sick-slow", "sick-slow-consumer"])
+def test_a_member_that_leaves_in_the_rhythm_of_its_poll_interval_is_named_with_the_arithmetic(group_id: str) -> None:
+    series = only(find_series(recorded(group_id)))
+    assert series.kind == "poll-interval"
+    assert series.text.startswith(f"slow-worker@127.0.0.1 joined {series.details['joined']} times and left {series.count}, each ")
+    assert series.text.endswith(" after joining: a poll interval that runs out")
+    assert any("rebalance timeout of 6 s, which is max.poll.interval.ms" in text for text in series.rests_on)
+    assert "--server-log" in series.cannot_show
+    with_log = only(find_series(recorded(group_id), logged(group_id)))
+    assert any(text.startswith("the broker logged ") for text in with_log.rests_on)
+
+
+def test_a_member_that_dies_is_no_poll_interval_since_that_is_longer() -> None:
+    series = only(find_series(recorded("sick-killed")))
+    assert series.kind == "returns"
+    assert any(text.startswith("not a poll interval that runs out: that is 5 min") for text in series.rests_on)
+    with_log = only(find_series(recorded("sick-killed"), logged("sick-killed")))
+    assert with_log.text.endswith(": its session ends each time: it dies, is paused or is cut off, and starts again")
+
+
+@pytest.mark.parametrize(("group_id", "start"), [("sick-topics", "each rebalance follows"), ("sick-topics-consumer", "7 of ")])
+def test_topics_that_appear_are_named(group_id: str, start: str) -> None:
+    series = only(find_series(recorded(group_id)))
+    prefix = group_id.replace("-", "_")
+    assert series.kind == "topics" and series.text.startswith(start) and "a topic that appears: " in series.text
+    assert {f"{prefix}_{number}" for number in range(1, 8)} <= set(series.details["topics"])
+
+
+# ---- thresholds
+
+
+def static(number: int, member_id: str, ms: int, generation: int = 1) -> Record:
+    value = message_type("offsets", "GroupMetadataValue")
+    member = value.cls.MemberMetadata(
+        member_id=member_id, group_instance_id="i", client_id="c", client_host="/h", session_timeout=45_000, rebalance_timeout=300_000
+    )
+    body = value.cls(protocol_type="consumer", generation=generation, protocol="range", leader=member_id, members=(member,))
+    key = message_type("offsets", "GroupMetadataKey")
+    return Record(number, ms, b"\0\2" + key.write(key.cls(group="g"), 0), b"\0\3" + value.write(body, 3))
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "count"),
+    [
+        ([0, 1000, 2000], None),
+        ([0, 1000, 2000, 3000], 3),
+        ([0, APART_MAX_MS, 2 * APART_MAX_MS, 3 * APART_MAX_MS], 3),
+        ([0, 1000, 2 + 2 * APART_MAX_MS, 4 * APART_MAX_MS], None),
+    ],
+)
+def test_one_restart_or_two_in_a_day_are_no_series(times_ms: list[int], count: int | None) -> None:
+    found = find_series(told("g", [static(number, f"m{number}", 1 + ms) for number, ms in enumerate(times_ms)]))
+    assert [one.count for one in found] == ([] if count is None else [count])
+
+
+def test_a_generation_after_a_replacement_says_so_and_excludes_nothing() -> None:
+    found = told("g", [static(0, "a", 1), static(1, "b", 1000), static(2, "b", 1500, generation=2)])
+    (cause,) = found.rebalances[-1].causes
+    assert (cause.kind, cause.moment.offset) == ("static-return", 1)
+    assert cause.text == "i, the leader, was replaced 500 ms before (offset 1), and whoever joins anew may ask for it"
+    (quiet,) = told("g", [static(0, "a", 1), static(1, "a", 1000, generation=2)]).rebalances[-1].causes
+    assert quiet.kind == "asked" and "a broker's log has the reason" in quiet.text
+
+
+def test_members_that_come_and_go_in_generations_without_times_are_judged_by_their_own_limits() -> None:
+    # Members of `generation` have no timeouts: nothing is claimed of a poll interval.
+    generations = [generation(number, {} if number % 2 else {"a": [0, 1]}) for number in range(10)]
+    series = only(find_series(told("g", generations)))
+    assert series.kind == "returns" and not any("poll interval" in text for text in (series.text, *series.rests_on))
+
+
+# ---- the broker's log
+
+
+def test_lines_of_older_brokers_are_read_and_those_of_other_groups_are_not() -> None:
+    lines = [
+        "[2024-05-01 10:00:00,123] INFO [GroupCoordinator 1]: Preparing to rebalance group g in state PreparingRebalance with old "
+        "generation 4 (__consumer_offsets-12) (reason: Removing member a-1 on LeaveGroup; client reason: consumer poll timeout has "
+        "expired.) (kafka.coordinator.group.GroupCoordinator)",
+        "[2024-05-01 10:00:01,000] INFO [GroupCoordinator 1]: Member b-1 in group g has failed, removing it from the group (kafka.x)",
+        "[2024-05-01 10:00:01,500] INFO [GroupCoordinator 1]: Member MemberMetadata(memberId=c-1, groupInstanceId=None, clientId=c) has "
+        "left group g through explicit `LeaveGroup`; client reason: the consumer is being closed (kafka.x)",
+        "[2024-05-01 10:00:02,000] INFO [GroupCoordinator 1]: Member d-1 in group g2 has failed, removing it from the group (kafka.x)",
+        "[2024-05-01 10:00:03,000] INFO [GroupCoordinator 1]: Dynamic member with unknown member id joins group g in Stable state. "
+        "Created a new member id e-1 for this member and add to the group. (kafka.x)",
+    ]
+    log = read_server_log("/logs/server.log", lines, "g")
+    assert log.reasons[5].text == "Removing member a-1 on LeaveGroup; client reason: consumer poll timeout has expired."
+    assert log.reasons[5].place == "server.log, line 1" and log.preparing == log.reasons[5]
+    assert {id: [line.text for line in found] for id, found in log.ends.items()} == {
+        "b-1": ["its session ended"],
+        "c-1": ["it left: the consumer is being closed"],
+    }
+    assert list(log.given) == ["e-1"]
+
+
+def test_causes_have_the_reasons_of_the_log() -> None:
+    story = recorded("sick-killed")
+    copy = build_copy(story)
+    add_reasons(copy, logged("sick-killed"))
+    texts = [cause.text for rebalance in copy.rebalances for cause in rebalance.causes]
+    assert any(text.startswith("crasher@127.0.0.1 is gone: its session ended (server.log, line ") for text in texts)
+    assert not any("records do not tell which" in text for text in texts)
+
+
+def build_copy(story: Timeline) -> Timeline:
+    """The timeline made again, since reasons are written into it."""
+    recorded.cache_clear()
+    return recorded(story.group_id)
