@@ -344,10 +344,10 @@ def main(folder: Path) -> None:
         # Members leave when their time is over.
         time.sleep(8)
     kept = folder / "kept"
-    kept.mkdir()
     for name in ("__consumer_offsets-0", "__cluster_metadata-0", "__transaction_state-0", "held-0"):
-        segment = folder / "data" / name / "00000000000000000000.log"
-        (kept / f"{name}.log.gz").write_bytes(gzip.compress(segment.read_bytes(), mtime=0))
+        (kept / "logs" / name).mkdir(parents=True)
+        segment = f"{name}/00000000000000000000.log"
+        (kept / "logs" / segment).write_bytes((folder / "data" / segment).read_bytes())
     lines = [line for line in log.read_text().splitlines() if "GroupMetadataManager" in line]
     (kept / "server.log.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from metashell.common.forms import counted
-from metashell.groups.log.server_log import ServerLog
+from metashell.groups.server_log import ServerLog
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, MemberDescription, parts_of, parts_text
 

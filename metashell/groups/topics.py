@@ -62,6 +62,31 @@ class KnownTopics:
         return iter(self._by_name)
 
 
+class NotedTopics:
+    """Topics with further names by id: of a topic that was deleted, records may still have the name."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._noted: dict[bytes, Topic] = {}
+
+    def note(self, id: bytes, name: str) -> None:
+        """Add the name of an id."""
+        self._noted[id] = Topic(id, name, ())
+
+    @property
+    def version(self) -> int:
+        return self._topics.version
+
+    def named(self, name: str) -> Topic | None:
+        return self._topics.named(name)
+
+    def with_id(self, id: bytes) -> Topic | None:
+        return self._topics.with_id(id) or self._noted.get(id)
+
+    def names(self) -> Iterator[str]:
+        return self._topics.names()
+
+
 def group_hash(names: Iterable[str], topics: Topics) -> int:
     """Return the hash of those topics that exist, signed as in records; 0 if none exists."""
     known = sorted((topic for name in names if (topic := topics.named(name)) is not None), key=lambda topic: topic.name)

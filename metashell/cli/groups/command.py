@@ -307,7 +307,7 @@ NAME = "metashell groups"
 _COMMANDS = {
     "list": "logs:list_groups",
     "describe": "logs:describe",
-    "offsets": "logs:offsets",
+    "offsets": "lag:offsets",
     "lag": "lag:lag",
     "why": "timeline:why",
     "history": "timeline:history",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
-    from metashell.groups.log.server_log import ServerLog
+    from metashell.groups.server_log import ServerLog
     from metashell.groups.topics import Topics
     from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
     from metashell.metadata.image import MetadataImage

@@ -1,4 +1,4 @@
-"""metashell groups lag, and the columns of lag of metashell groups offsets: ends of logs, open transactions, rates and verdicts.
+"""metashell groups offsets and lag: committed offsets, ends of logs, open transactions, rates and verdicts.
 
 A live cluster is looked at once or twice, with requests that hold many groups and partitions each. On the disk, the ends and the open
 transactions come from the logs of the partitions, times from their batches, and the rate of a group from its commits."""
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from metashell.cli.cluster.noun_tool import Work, run_command
 from metashell.cli.groups import description as live
-from metashell.cli.groups.logs import NamedTopics, found_groups, of_this_topic, read_logs
+from metashell.cli.groups.logs import NamedTopics, found_groups, read_logs
 from metashell.common.errors import MetashellError, UsageError
-from metashell.common.values import duration_text
-from metashell.disk.open_transactions import batch_at
+from metashell.common.values import duration_text, time_text
 from metashell.groups.lag import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
+from metashell.groups.log.open_transactions import batch_at
 from metashell.groups.log.queries import group_summaries, offset_rows
 from metashell.groups.view import Holder
 
@@ -26,11 +26,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from metashell.common.options import CommandSpec
-    from metashell.disk.open_transactions import StableEnd
     from metashell.groups.log.fold import RawRecord
+    from metashell.groups.log.open_transactions import StableEnd
     from metashell.groups.log.queries import FoundGroup, LoadedLogs
     from metashell.groups.view import OffsetRow
 
+OFFSET_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "log_end_offset",
+    "lag",
+    "readable_lag",
+    "committed_at",
+    "leader_epoch",
+    "client",
+    "member",
+    "pending_producer",
+    "metadata",
+)
 PARTITION_COLUMNS = (
     "topic",
     "partition",
@@ -46,6 +60,7 @@ PARTITION_COLUMNS = (
     "why",
 )
 GROUP_COLUMNS = ("group", "partitions", "lag", "readable_lag", "behind", "rate_in", "rate_out", "catch_up", "verdict", "why")
+_NAMED_MAX = 5
 _WINDOW_MS = 10 * 60 * 1000
 """How far back commits on the disk show the rate of a group."""
 _ONE_LOOK_MS = 10_000
@@ -54,6 +69,10 @@ _TIMED_MAX = 50
 """The most partitions of which the first record that is not committed is fetched for its time."""
 Partition = tuple[str, int]
 Ends = dict[Partition, tuple[str, "StableEnd"]]
+
+
+def offsets(command: CommandSpec, words: Sequence[str]) -> int:
+    return run_command(command, words, _list_offsets)
 
 
 def lag(command: CommandSpec, words: Sequence[str]) -> int:
@@ -104,7 +123,60 @@ def note_holders(work: Work, rows: Iterable[OffsetRow]) -> None:
         )
 
 
-# ---- the command
+# ---- offsets
+
+
+def _list_offsets(work: Work) -> None:
+    rows = live.offset_rows(work) if live.asks_cluster(work) else _rows_of_logs(work)
+    note_holders(work, rows)
+    if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
+        more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
+        where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
+        work.note(f"no log of {names}{more} {where}: their lag is not known")
+    if past := [row for row in rows if (row.lag or 0) < 0]:
+        names = ", ".join(f"{row.topic}-{row.partition}" for row in past[:_NAMED_MAX])
+        more = f" and {len(past) - _NAMED_MAX} more" if len(past) > _NAMED_MAX else ""
+        behind = ", or the copy at hand is behind" if work.values.paths else ""
+        work.note(f"committed past the end of {names}{more}: records were lost or the topic was made again{behind}; consumers reset there")
+    columns = tuple(
+        column
+        for column in OFFSET_COLUMNS
+        if (work.values.lag or column not in ("log_end_offset", "lag", "readable_lag"))
+        and (column != "readable_lag" or any(row.readable_lag is not None for row in rows))
+        and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
+        and (column != "committed_at" or any(row.commit_ms is not None for row in rows))
+    )
+    objects = [row.as_object() for row in rows]
+    if work.form in ("text", "table"):
+        for row in objects:
+            commit_ms = row["committed_at"]
+            row["committed_at"] = None if commit_ms is None else time_text(commit_ms)
+    work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
+
+
+def _rows_of_logs(work: Work) -> list[OffsetRow]:
+    found = found_groups(work, read_logs(work), work.values.group)
+    if all(one.group.type == "share" for one in found):
+        raise live.share_commits_nothing(work.values.group)
+    topics = NamedTopics(work)
+    if not work.values.lag:
+        return [row for one in found for row in offset_rows(one, topics, {})]
+    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
+    return with_stable_ends(work, [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)])[0]
+
+
+def _of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
+    """Return the row without its lag if the topic was recreated since the commit: brokers ignore such a commit."""
+    known = ids.get(row.topic)
+    if known is None or row.topic_id in known or not any(row.topic_id):
+        return row
+    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
+
+    return replace(row, is_of_old_topic=True)
+
+
+# ---- lag
 
 
 def _show_lag(work: Work) -> None:
@@ -208,7 +280,7 @@ def _lags_of_logs(work: Work) -> list[Lag]:
         commits = keep(loaded)
     topics, ends, ids = NamedTopics(work), end_offsets(paths), topic_ids(paths)
     members = {one.group.group_id: one.group.summary().members for one in found}
-    rows = [of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends) if row.pending_producer is None]
+    rows = [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends) if row.pending_producer is None]
     rows, walked = with_stable_ends(work, rows)
     newest_ms = max((row.commit_ms or -1 for row in rows), default=-1)
     made = []

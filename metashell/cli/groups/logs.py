@@ -1,4 +1,4 @@
-"""metashell groups list, describe, offsets and expiring: groups from their logs, or from the live cluster (`description`)."""
+"""metashell groups list, describe and expiring: groups from their logs, or from the live cluster (`description`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from metashell.disk.inputs import find_logs
 from metashell.disk.names import METADATA
 from metashell.disk.segment import BadBatch, Tail, read_batches
 from metashell.groups.log import ids_meant, shown_id
-from metashell.groups.log.log_dir import end_offsets, metadata_directories, topic_ids, topic_names
+from metashell.groups.log.log_dir import metadata_directories, topic_names
 from metashell.groups.log.queries import (
     FAULTS_MAX,
     describe_found_group,
@@ -33,10 +33,9 @@ from metashell.groups.log.queries import (
     find_group,
     group_summaries,
     load_logs,
-    offset_rows,
 )
-from metashell.groups.log.server_log import ServerLog, read_server_log
 from metashell.groups.notes import assignment_notes, rebalance_notes
+from metashell.groups.server_log import ServerLog, read_server_log
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.metadata.directory_facts import read_topic_names
 
@@ -48,27 +47,12 @@ if TYPE_CHECKING:
     from metashell.groups.log.fold import RawRecord
     from metashell.groups.log.queries import Expiring, FoundGroup, LoadedLogs
     from metashell.groups.topics import Topic, Topics
-    from metashell.groups.view import GroupDescription, OffsetRow
+    from metashell.groups.view import GroupDescription
     from metashell.metadata.image import TopicImage
 
 
 LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "epoch", "members", "offsets", "pending", "partition")
-OFFSET_COLUMNS = (
-    "topic",
-    "partition",
-    "offset",
-    "log_end_offset",
-    "lag",
-    "readable_lag",
-    "committed_at",
-    "leader_epoch",
-    "client",
-    "member",
-    "pending_producer",
-    "metadata",
-)
 EXPIRING_COLUMNS = ("expires_at", "left", "group", "topic", "partition", "offset", "group_type", "state", "committed_at")
-_NAMED_MAX = 5
 _PATIENCE_S, _SHOWN_EVERY_S = 1.0, 0.2
 
 
@@ -78,10 +62,6 @@ def list_groups(command: CommandSpec, words: Sequence[str]) -> int:
 
 def describe(command: CommandSpec, words: Sequence[str]) -> int:
     return run_command(command, words, _describe_group)
-
-
-def offsets(command: CommandSpec, words: Sequence[str]) -> int:
-    return run_command(command, words, _list_offsets)
 
 
 def expiring(command: CommandSpec, words: Sequence[str]) -> int:
@@ -208,7 +188,7 @@ def server_log(work: Work, group_id: str) -> ServerLog | None:
     for path in work.values.server_log or ():
         try:
             with open(path, encoding="utf-8", errors="replace") as lines:
-                found = read_server_log(path, lines, group_id, found)
+                found = read_server_log(os.path.basename(path), lines, group_id, found)
         except OSError as error:
             raise PathError.of(path, error) from error
         if not found.has_lines:
@@ -280,63 +260,6 @@ def show_description(work: Work, description: GroupDescription) -> None:
         work.rows(member_rows(description), MEMBER_COLUMNS)
     else:
         work.one(description.as_object(), description_lines(description))
-
-
-# ---- offsets
-
-
-def _list_offsets(work: Work) -> None:
-    from metashell.cli.groups.lag import note_holders
-
-    rows = live.offset_rows(work) if live.asks_cluster(work) else _rows_of_logs(work)
-    note_holders(work, rows)
-    if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
-        names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
-        more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
-        where = "lies in the directories that were named" if work.values.paths else "can be asked for its end"
-        work.note(f"no log of {names}{more} {where}: their lag is not known")
-    if past := [row for row in rows if (row.lag or 0) < 0]:
-        names = ", ".join(f"{row.topic}-{row.partition}" for row in past[:_NAMED_MAX])
-        more = f" and {len(past) - _NAMED_MAX} more" if len(past) > _NAMED_MAX else ""
-        behind = ", or the copy at hand is behind" if work.values.paths else ""
-        work.note(f"committed past the end of {names}{more}: records were lost or the topic was made again{behind}; consumers reset there")
-    columns = tuple(
-        column
-        for column in OFFSET_COLUMNS
-        if (work.values.lag or column not in ("log_end_offset", "lag", "readable_lag"))
-        and (column != "readable_lag" or any(row.readable_lag is not None for row in rows))
-        and (column != "pending_producer" or any(row.pending_producer is not None for row in rows))
-        and (column != "committed_at" or any(row.commit_ms is not None for row in rows))
-    )
-    objects = [row.as_object() for row in rows]
-    if work.form in ("text", "table"):
-        for row in objects:
-            commit_ms = row["committed_at"]
-            row["committed_at"] = None if commit_ms is None else time_text(commit_ms)
-    work.rows(objects, columns, none=f"{work.values.group} has committed nothing")
-
-
-def _rows_of_logs(work: Work) -> list[OffsetRow]:
-    found = found_groups(work, read_logs(work), work.values.group)
-    if all(one.group.type == "share" for one in found):
-        raise live.share_commits_nothing(work.values.group)
-    topics = NamedTopics(work)
-    if not work.values.lag:
-        return [row for one in found for row in offset_rows(one, topics, {})]
-    ends, ids = end_offsets(work.values.paths), topic_ids(work.values.paths)
-    from metashell.cli.groups.lag import with_stable_ends
-
-    return with_stable_ends(work, [of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends)])[0]
-
-
-def of_this_topic(work: Work, row: OffsetRow, ids: Mapping[str, set[bytes]]) -> OffsetRow:
-    """Return the row without its lag if the topic was recreated since the commit: brokers ignore such a commit."""
-    known = ids.get(row.topic)
-    if known is None or row.topic_id in known or not any(row.topic_id):
-        return row
-    work.note_once(f"{row.topic} was made again since: its commits of before do not count for brokers, and have no lag")
-
-    return replace(row, is_of_old_topic=True)
 
 
 # ---- expiring

@@ -15,8 +15,7 @@ from metashell.common.terminal import terminal_line
 from metashell.common.values import duration_text, time_text
 from metashell.groups.log import Decoder, KeysOf, ids_meant, shown_id
 from metashell.groups.log.downgrade_checks import Census, downgrade_checks, release_of, streams_checks
-from metashell.groups.log.series import find_series
-from metashell.groups.log.server_log import add_reasons
+from metashell.groups.log.series import add_reasons, find_series
 from metashell.groups.log.timeline import build_timeline
 from metashell.groups.log.timeline_events import delay_text
 

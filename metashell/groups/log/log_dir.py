@@ -27,10 +27,10 @@ from metashell.disk.files import open_file
 from metashell.disk.indexes import seek_offset
 from metashell.disk.inputs import InputFile, empty_logs_fault, find_logs, named_file, no_log_fault, other_log_fault, paths_of
 from metashell.disk.names import LEADER_EPOCH_CHECKPOINT, METADATA, OFFSETS, PARTITION_METADATA, TOPICS, TRANSACTIONS, LogKind, parse_name
-from metashell.disk.open_transactions import StableEnd, TransactionState, read_stable_end, read_transaction_states
 from metashell.disk.properties import read_text_file
 from metashell.disk.segment import BadBatch, OrderCheck, SourceFault, Tail, TakesFrames, fault_of, read_batches
 from metashell.disk.state_files import EpochEntry, read_leader_epochs
+from metashell.groups.log.open_transactions import StableEnd, TransactionState, read_stable_end, read_transaction_states
 
 LogCopy = tuple[InputFile, ...]
 """The segments of one directory, in order."""

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from metashell.common.forms import counted
 from metashell.common.values import duration_text, time_text
-from metashell.groups.log.server_log import SESSION_ENDED, LogLine, ServerLog, ends_of
-from metashell.groups.log.timeline_events import Membership, Moment, Replacement, Timeline, listed
+from metashell.groups.log.timeline_events import Cause, Membership, Moment, Replacement, Timeline, listed
+from metashell.groups.server_log import SESSION_ENDED, LogLine, ServerLog
 
 Ends = Mapping[tuple[str, Moment], LogLine]
 TIMES_MIN: Final = 3
@@ -172,8 +172,8 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
                 f"{duration_text(round(max(lengths)))}"
             )
         if session_ms > 0:
-            fits = "all stays are at least as long" if min(lengths) + _EARLY_MS >= session_ms else "some stays are shorter"
-            rests.append(f"its session timeout is {duration_text(session_ms)}: {fits}")
+            lasted = "all stays are at least as long" if min(lengths) + _EARLY_MS >= session_ms else "some stays are shorter"
+            rests.append(f"its session timeout is {duration_text(session_ms)}: {lasted}")
     known = [ends[key] for one in ended if one.left is not None and (key := (one.member_id, one.left)) in ends]
     for said in dict.fromkeys(line.text for line in known):
         lines = [line for line in known if line.text == said]
@@ -309,6 +309,46 @@ def _unasked(timeline: Timeline) -> Iterator[Series]:
         cannot_show="who asked: a leader that refreshes its metadata (metadata.max.age.ms, 5 min by default), an application, or a member "
         "that had lost its place (--server-log FILE has the reason)",
     )
+
+
+# ---- the broker's log
+
+
+def ends_of(timeline: Timeline, log: ServerLog) -> dict[tuple[str, Moment], LogLine]:
+    """Return how members ended, by member id and the moment of the record that no longer has it. The newest ends are matched first."""
+    found = {}
+    left: dict[str, list[Moment]] = {}
+    for one in timeline.memberships:
+        if one.left is not None:
+            left.setdefault(one.member_id, []).append(one.left)
+    for id, moments in left.items():
+        for moment, line in zip(reversed(moments), reversed(log.ends.get(id, ())), strict=False):
+            found[id, moment] = line
+    return found
+
+
+def add_reasons(timeline: Timeline, log: ServerLog) -> None:
+    """Add to each cause what the server log says of it: how a member ended, and why a generation began."""
+    ends = ends_of(timeline, log)
+    for rebalance in timeline.rebalances:
+        rebalance.causes = tuple(_with_end(cause, timeline, ends) for cause in rebalance.causes)
+        reason = log.reasons.get(rebalance.epoch) if rebalance.kind == "classic" else None
+        if reason is not None and not (_is_plain(reason.text) and any(cause.kind in ("joined", "left") for cause in rebalance.causes)):
+            text = f"the broker logged: {reason.text} ({reason.place}, {reason.time})"
+            rebalance.causes = (*rebalance.causes, Cause("server-log", text, rebalance.began))
+
+
+def _is_plain(reason: str) -> bool:
+    """Return whether a reason says only that a member joined or left, which the records show too."""
+    is_told = "client reason: " in reason and not reason.endswith("client reason: not provided")
+    return not is_told and reason.startswith(("Adding new member", "removing member", "explicit `LeaveGroup`"))
+
+
+def _with_end(cause: Cause, timeline: Timeline, ends: Mapping[tuple[str, Moment], LogLine]) -> Cause:
+    end = None if cause.kind != "left" or cause.member_id is None else ends.get((cause.member_id, cause.moment))
+    if end is None or cause.member_id is None:
+        return cause
+    return cause._replace(text=f"{timeline.label(cause.member_id)} is gone: {end.text} ({end.place}, {end.time})")
 
 
 # ---- words

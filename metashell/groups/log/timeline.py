@@ -7,7 +7,7 @@ check. They do show what follows from several records together, such as a member
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -30,14 +30,14 @@ from metashell.groups.log.timeline_events import (
 )
 from metashell.groups.log.timeline_modern import ROLES, ModernTimelineBuilder
 from metashell.groups.state import OFFSET_COMMIT
-from metashell.groups.topics import Topic, Topics
+from metashell.groups.topics import NotedTopics, Topics
 from metashell.groups.view import parts_of, parts_text
 
 
 def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topics, decoder: Decoder) -> Timeline:
     """Return the events and rebalances of a group. A record that does not decode is an event too. Shape: records in log order."""
     timeline = Timeline(group_id)
-    names = _CommittedTopics(topics)
+    names = NotedTopics(topics)
     builder = _TimelineBuilder(timeline, names)
     for _, batch in groupby(raw_records, key=lambda raw: raw.batch):
         decoded: list[tuple[Record, RawRecord]] = []
@@ -50,36 +50,12 @@ def build_timeline(group_id: str, raw_records: Iterable[RawRecord], topics: Topi
             except DecodeError as error:
                 timeline.events.append(TimelineEvent(moment=timeline.ended, kind="unreadable", text=str(error)))
         for record, _ in decoded:
-            names.note(record)
+            # Brokers since 4.1 write the topic's id too (version 4).
+            if record.type == OFFSET_COMMIT and record.value is not None and any(id := getattr(record.value, "topic_id", b"")):
+                names.note(id, record.key.topic)
         builder.add(decoded)
     builder.end()
     return timeline
-
-
-class _CommittedTopics:
-    """Topics by id, also those of which only commits of the group have the name: a topic is gone from the metadata once it is deleted."""
-
-    def __init__(self, topics: Topics) -> None:
-        self._topics = topics
-        self._noted: dict[bytes, Topic] = {}
-
-    def note(self, record: Record) -> None:
-        """Take the name from a commit that has the topic's id too, as brokers write it since 4.1 (version 4)."""
-        if record.type == OFFSET_COMMIT and record.value is not None and any(id := getattr(record.value, "topic_id", b"")):
-            self._noted[id] = Topic(id, record.key.topic, ())
-
-    @property
-    def version(self) -> int:
-        return self._topics.version
-
-    def named(self, name: str) -> Topic | None:
-        return self._topics.named(name)
-
-    def with_id(self, id: bytes) -> Topic | None:
-        return self._noted.get(id) or self._topics.with_id(id)
-
-    def names(self) -> Iterator[str]:
-        return self._topics.names()
 
 
 class _TimelineBuilder:

@@ -14,15 +14,10 @@ from metashell.codec import messages
 from metashell.net.addresses import parse_addresses
 from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum
-from tests.groups.log.series_golden import unpack
+from tests.groups.log.series_golden import RECORDED, write_server_log
 from tests.running import Outcome, run_main
 
 HOLDS = "producer 0 (hung-1), epoch 0 holds held-0 open from offset 2 since 2026-11-27T21:36:33.326Z"
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack(tmp_path_factory.mktemp("series") / "logs")
 
 
 def run(*words: str | Path) -> Outcome:
@@ -40,18 +35,18 @@ def objects(*words: str | Path) -> list[dict[str, Any]]:
 # ---- from the disk
 
 
-def test_a_lag_that_no_consumer_can_work_off_is_held_by_a_producer(logs: Path) -> None:
-    (row,) = objects("lag", "held-reader", logs)
+def test_a_lag_that_no_consumer_can_work_off_is_held_by_a_producer() -> None:
+    (row,) = objects("lag", "held-reader", RECORDED)
     assert (row["lag"], row["readable_lag"], row["last_stable_offset"], row["verdict"]) == (301, 0, 2, "held")
     assert row["why"] == f"of 301 records a read_committed consumer can read 0: {HOLDS}"
     assert (row["held_by"]["transactional"], row["held_by"]["start_offset"], row["held_by"]["state"]) == ("hung-1", 2, "ONGOING")
-    done = run("offsets", "held-reader", "--lag", logs)
+    done = run("offsets", "held-reader", "--lag", RECORDED)
     assert done.status == 0 and f"{HOLDS} (its coordinator: ONGOING): of 301 records" in done.stderr
     assert [word for word in done.stdout.decode().splitlines()[0].split() if "LAG" in word] == ["LAG", "READABLE_LAG"]
 
 
-def test_all_groups_are_one_line_each_and_the_worst_comes_first(logs: Path) -> None:
-    rows = objects("lag", "--all", logs)
+def test_all_groups_are_one_line_each_and_the_worst_comes_first() -> None:
+    rows = objects("lag", "--all", RECORDED)
     assert [(row["group"], row["verdict"], row["topic"]) for row in rows] == [
         ("held-reader", "held", None),
         ("well-python", "unknown", None),
@@ -59,23 +54,24 @@ def test_all_groups_are_one_line_each_and_the_worst_comes_first(logs: Path) -> N
     assert rows[0]["why"].startswith("held-0: of 301 records")
 
 
-def test_what_repeats_leads_and_a_server_log_adds_the_reasons(logs: Path) -> None:
-    series, *rebalances = objects("why", "sick-twins", logs)
+def test_what_repeats_leads_and_a_server_log_adds_the_reasons(tmp_path: Path) -> None:
+    server_log = write_server_log(tmp_path)
+    series, *rebalances = objects("why", "sick-twins", RECORDED)
     assert (series["type"], series["series"]) == ("series", "replaced")
     assert {row["type"] for row in rebalances} == {"rebalance"}
-    first = objects("history", "sick-twins", logs)[0]
+    first = objects("history", "sick-twins", RECORDED)[0]
     assert first == series
-    text = run("why", "sick-killed", logs, "--server-log", logs / "server.log").stdout.decode()
+    text = run("why", "sick-killed", RECORDED, "--server-log", server_log).stdout.decode()
     assert text.splitlines()[2].startswith("crasher@127.0.0.1 joined ")
     assert "is gone: its session ended (server.log, line " in text
-    missing = run("why", "sick-killed", logs, "--server-log", logs / "none.log")
+    missing = run("why", "sick-killed", RECORDED, "--server-log", tmp_path / "none.log")
     assert (missing.status, missing.stderr.count("\n")) == (1, 1) and "none.log: No such file" in missing.stderr
-    other = run("why", "well-static", logs, "--server-log", logs / "held-0" / "00000000000000000000.log")
+    other = run("why", "well-static", RECORDED, "--server-log", RECORDED / "held-0" / "00000000000000000000.log")
     assert "no line about group well-static that says why it rebalanced" in other.stderr
 
 
-def test_topics_that_were_deleted_keep_their_names(logs: Path) -> None:
-    text = run("history", "sick-topics-consumer", logs).stdout.decode()
+def test_topics_that_were_deleted_keep_their_names() -> None:
+    text = run("history", "sick-topics-consumer", RECORDED).stdout.decode()
     assert "gained sick_topics_consumer_2:" in text
 
 
@@ -113,6 +109,6 @@ def test_groups_of_a_cluster_are_looked_at_together(quorum: EmbeddedQuorum) -> N
         (("lag",), "name a group, or --all"),
     ],
 )
-def test_wrong_command_lines_are_one_line(words: tuple[str, ...], text: str, logs: Path) -> None:
-    done = run(*(str(logs) if word == "." else word for word in words))
+def test_wrong_command_lines_are_one_line(words: tuple[str, ...], text: str) -> None:
+    done = run(*(str(RECORDED) if word == "." else word for word in words))
     assert done.status == 2 and text in done.stderr

@@ -10,10 +10,10 @@ from metashell.codec.batches import Record
 from metashell.codec.registry import message_type
 from metashell.groups.log import Decoder, KeysOf
 from metashell.groups.log.fold import Fold
-from metashell.groups.log.series import APART_MAX_MS, Series, find_series
-from metashell.groups.log.server_log import ServerLog, add_reasons, read_server_log
+from metashell.groups.log.series import APART_MAX_MS, Series, add_reasons, find_series
 from metashell.groups.log.timeline import build_timeline
 from metashell.groups.log.timeline_events import Timeline
+from metashell.groups.server_log import ServerLog, read_server_log
 from metashell.groups.topics import KnownTopics
 from tests.groups.log.series_golden import recorded_batches, server_log_lines
 from tests.groups.log.test_timeline import generation, told
@@ -31,7 +31,7 @@ def recorded(group_id: str) -> Timeline:
 
 
 def logged(group_id: str) -> ServerLog:
-    return read_server_log("/var/log/server.log", server_log_lines(), group_id)
+    return read_server_log("server.log", server_log_lines(), group_id)
 
 
 def only(found: list[Series]) -> Series:
@@ -141,7 +141,7 @@ def test_lines_of_older_brokers_are_read_and_those_of_other_groups_are_not() -> 
         "[2024-05-01 10:00:03,000] INFO [GroupCoordinator 1]: Dynamic member with unknown member id joins group g in Stable state. "
         "Created a new member id e-1 for this member and add to the group. (kafka.x)",
     ]
-    log = read_server_log("/logs/server.log", lines, "g")
+    log = read_server_log("server.log", lines, "g")
     assert log.reasons[5].text == "Removing member a-1 on LeaveGroup; client reason: consumer poll timeout has expired."
     assert log.reasons[5].place == "server.log, line 1" and log.preparing == log.reasons[5]
     assert {id: [line.text for line in found] for id, found in log.ends.items()} == {

@@ -13,8 +13,8 @@ from metashell.codec.primitives import crc32c
 from metashell.codec.registry import message_type
 from metashell.disk.indexes import PRODUCER_ENTRY, PRODUCER_HEADER
 from metashell.disk.names import segment_name
-from metashell.disk.open_transactions import StableEnd, batch_at, read_stable_end, read_transaction_states
-from tests.groups.log.series_golden import unpack
+from metashell.groups.log.open_transactions import StableEnd, batch_at, read_stable_end, read_transaction_states
+from tests.groups.log.series_golden import RECORDED
 
 NOW = 1_760_000_000_000
 
@@ -106,12 +106,11 @@ def test_a_log_that_is_damaged_anywhere_is_read_as_far_as_it_can_be(tmp_path: Pa
         assert end.last_stable_offset <= max(end.end_offset, 3)
 
 
-def test_what_a_real_producer_left_open_is_found_with_its_transactional_id(tmp_path: Path) -> None:
-    folder = unpack(tmp_path / "logs")
-    end = read_stable_end(str(folder / "held-0"))
+def test_what_a_real_producer_left_open_is_found_with_its_transactional_id() -> None:
+    end = read_stable_end(str(RECORDED / "held-0"))
     (one,) = end.open
     assert (one.producer_id, one.start_offset, end.end_offset) == (0, 2, 303)
-    states = read_transaction_states([str(folder / "__transaction_state-0")])
+    states = read_transaction_states([str(RECORDED / "__transaction_state-0")])
     assert (states["hung-1"].producer_id, states["hung-1"].state, states["hung-1"].timeout_ms) == (0, "ONGOING", 600_000)
-    first = batch_at(str(folder / "held-0"), 2)
+    first = batch_at(str(RECORDED / "held-0"), 2)
     assert first is not None and first.header.base_timestamp == one.since_ms

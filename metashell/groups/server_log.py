@@ -7,13 +7,10 @@ Source: kafka.coordinator.group.GroupCoordinator; org.apache.kafka.coordinator.g
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-
-from metashell.groups.log.timeline_events import Cause, Moment, Timeline
 
 LINE_MAX: Final = 4096
 SESSION_ENDED: Final = "its session ended"
@@ -71,13 +68,13 @@ _EMPTIED: Final = re.compile(r"Group \S.* with generation (\d+) is now empty")
 _EXPIRED: Final = re.compile(r"Pending member (\S+) in group \S.* has been removed")
 
 
-def read_server_log(path: str, lines: Iterable[str], group_id: str, found: ServerLog | None = None) -> ServerLog:
-    """Return what the lines of a server log say about a group, added to `found`."""
+def read_server_log(name: str, lines: Iterable[str], group_id: str, found: ServerLog | None = None) -> ServerLog:
+    """Return what the lines of the server log `name` say about a group, added to `found`."""
     found = ServerLog() if found is None else found
     named = re.compile(rf"\b[Gg]roup(?:Id)? {re.escape(group_id)}(?=[\s\],]|$)")
     for number, line in enumerate(lines, start=1):
         if group_id in line and named.search(line[:LINE_MAX]):
-            _add(found, os.path.basename(path), number, line[:LINE_MAX].rstrip())
+            _add(found, name, number, line[:LINE_MAX].rstrip())
     return found
 
 
@@ -116,40 +113,3 @@ def _add(found: ServerLog, file: str, number: int, line: str) -> None:
         found.joined[match[1]] = said("joined")
     elif match := _EXPIRED.search(line):
         found.given.pop(match[1], None)
-
-
-def ends_of(timeline: Timeline, log: ServerLog) -> dict[tuple[str, Moment], LogLine]:
-    """Return how members ended, by member id and the moment of the record that no longer has it. The newest ends are matched first."""
-    found = {}
-    left: dict[str, list[Moment]] = {}
-    for one in timeline.memberships:
-        if one.left is not None:
-            left.setdefault(one.member_id, []).append(one.left)
-    for id, moments in left.items():
-        for moment, line in zip(reversed(moments), reversed(log.ends.get(id, ())), strict=False):
-            found[id, moment] = line
-    return found
-
-
-def add_reasons(timeline: Timeline, log: ServerLog) -> None:
-    """Add to each cause what the server log says of it: how a member ended, and why a generation began."""
-    ends = ends_of(timeline, log)
-    for rebalance in timeline.rebalances:
-        rebalance.causes = tuple(_with_end(cause, timeline, ends) for cause in rebalance.causes)
-        reason = log.reasons.get(rebalance.epoch) if rebalance.kind == "classic" else None
-        if reason is not None and not (_is_plain(reason.text) and any(cause.kind in ("joined", "left") for cause in rebalance.causes)):
-            text = f"the broker logged: {reason.text} ({reason.place}, {reason.time})"
-            rebalance.causes = (*rebalance.causes, Cause("server-log", text, rebalance.began))
-
-
-def _is_plain(reason: str) -> bool:
-    """Return whether a reason says only that a member joined or left, which the records show too."""
-    is_told = "client reason: " in reason and not reason.endswith("client reason: not provided")
-    return not is_told and reason.startswith(("Adding new member", "removing member", "explicit `LeaveGroup`"))
-
-
-def _with_end(cause: Cause, timeline: Timeline, ends: Mapping[tuple[str, Moment], LogLine]) -> Cause:
-    end = None if cause.kind != "left" or cause.member_id is None else ends.get((cause.member_id, cause.moment))
-    if end is None or cause.member_id is None:
-        return cause
-    return cause._replace(text=f"{timeline.label(cause.member_id)} is gone: {end.text} ({end.place}, {end.time})")
