@@ -162,7 +162,7 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
         cause = "a poll interval that runs out"
         rests.append(
             f"its stays of {shown} are longer than its rebalance timeout of {duration_text(poll_ms)}, which is max.poll.interval.ms of "
-            "most clients: from the last poll before its work on, the interval ends within such a stay, and it returns when it polls again"
+            "most clients: it can run out within such a stay, and the member returns when it polls again"
         )
     else:
         cause = "it ends and starts over and over, or its session ends"

@@ -333,7 +333,7 @@ def test_rows_have_their_owner_and_what_is_owned_has_a_row(kind: str, count: int
     ]
 
 
-def test_the_end_of_a_log_is_asked_of_its_leader() -> None:
+def test_the_ends_of_a_log_are_asked_of_its_leader_the_stable_one_first() -> None:
     made, told = messages.MetadataResponse, messages.ListOffsetsResponse
 
     def topic(name: str, *leaders: int) -> Any:
@@ -346,17 +346,18 @@ def test_the_end_of_a_log_is_asked_of_its_leader() -> None:
 
     metadata = made(topics=(topic("a", 1, 2, -1, 0, 1), topic("b", 1)))
     answers = {1: ends("a", (0, 0, 0), (4, -1, 0)), 2: MetashellError("down"), 0: ends("a", (3, 9, 6))}
-    recorder = Recorder(metadata, answers)
+    recorder = Recorder(metadata, {1: ends("a", (0, 0, 0))}, answers)
     found = groups.end_offsets(admin(recorder), [("a", id) for id in (4, 3, 2, 1, 0)])
-    assert found == {("a", 0): 0}
+    assert found == {("a", 0): groups.LogEnd(1, 0, 0)}
     wanted, asked = messages.ListOffsetsRequest, messages.MetadataRequest
 
-    def request(*ids: int) -> Any:
+    def request(isolation_level: int, *ids: int) -> Any:
         parts = tuple(wanted.ListOffsetsPartition(partition_index=id, timestamp=-1) for id in ids)
-        return wanted(replica_id=-1, topics=(wanted.ListOffsetsTopic(name="a", partitions=parts),))
+        return wanted(replica_id=-1, isolation_level=isolation_level, topics=(wanted.ListOffsetsTopic(name="a", partitions=parts),))
 
     assert recorder.asked == [
         asked(topics=(asked.MetadataRequestTopic(name="a"),), allow_auto_topic_creation=False),
-        {1: request(0, 4), 2: request(1), 0: request(3)},
+        {1: request(1, 0, 4), 2: request(1, 1), 0: request(1, 3)},
+        {1: request(0, 0, 4), 2: request(0, 1), 0: request(0, 3)},
     ]
     assert groups.end_offsets(admin(Recorder()), []) == {} and groups.with_ends(admin(Recorder()), []) == []

@@ -264,9 +264,10 @@ def test_a_transaction_is_too_long_where_its_last_record_is_too_old() -> None:
     asked = {1: {"a": (0, 1, 2), "b": (0,)}, 2: {"c": (0,)}}
     found = topics.long_transactions(admin(recorder), asked, 1000)
     one = OpenTransaction(
-        topic="a", partition=0, producer_id=10, producer_epoch=4, started_ms=500, transactional_id="tx-10", state="Ongoing"
+        topic="a", partition=0, producer_id=10, producer_epoch=4, started_ms=500, start_offset=0, transactional_id="tx-10", state="Ongoing"
     )
-    assert found == {1: (one, OpenTransaction(topic="b", partition=0, producer_id=13, producer_epoch=4, started_ms=1)), 2: failed}
+    other = OpenTransaction(topic="b", partition=0, producer_id=13, producer_epoch=4, started_ms=1, start_offset=0)
+    assert found == {1: (one, other), 2: failed}
     made = messages.DescribeProducersRequest.TopicRequest
     wanted = (made(name="a", partition_indexes=(0, 1, 2)), made(name="b", partition_indexes=(0,)))
     assert recorder.asked[0][1] == messages.DescribeProducersRequest(topics=wanted)
