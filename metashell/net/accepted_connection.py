@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from metashell.net.addresses import host_text
-from metashell.net.listener_options import Authenticated, Closed, Decoded, Received, Undecoded
-from metashell.net.server_connection import ServerConnection
+from metashell.net.fair_queue import Asker
+from metashell.net.listener_options import Authenticated, Closed, Decoded, Received, Refuse, Undecoded
+from metashell.net.server_connection import ANONYMOUS, ServerConnection
 from metashell.net.transport import reason_of
 
 if TYPE_CHECKING:
     from metashell.net.frames import RequestHeader
     from metashell.net.listener_options import Counters, ListenerOptions
+    from metashell.net.shares import Shares
     from metashell.net.tls import TlsLayer
 
 LINGER_S: Final = 2.0
@@ -56,6 +59,15 @@ class ServerRequest:
     def principal(self) -> str:
         """The principal of the client: `User:alice`, `User:ANONYMOUS`, or `User:` and the name in a client's certificate."""
         return self._connection.core.principal
+
+    @property
+    def asker(self) -> Asker:
+        """Whose share of the process it uses."""
+        return self._connection.asker
+
+    def trust(self) -> None:
+        """Take its sender for a peer: what that asks goes before what others ask, from now on."""
+        self._connection.trust()
 
     @property
     def is_token_authenticated(self) -> bool:
@@ -105,6 +117,8 @@ class ServerRequest:
 
 
 OnRequest = Callable[[ServerRequest], None]
+OnLarge = Callable[[ServerRequest], Refuse | None]
+"""Called with a large request, before its message is known: what refuses it, None where its message has to be looked at."""
 
 
 class Owner(Protocol):
@@ -117,11 +131,15 @@ class Owner(Protocol):
     @property
     def on_request(self) -> OnRequest: ...
     @property
+    def on_large(self) -> OnLarge: ...
+    @property
     def read_buffer(self) -> memoryview: ...
+    @property
+    def small_read_buffer(self) -> memoryview: ...
+    @property
+    def shares(self) -> Shares: ...
     def make_core(self) -> ServerConnection: ...
     def admit(self, connection: AcceptedConnection) -> bool: ...
-    def account(self, change: int) -> None: ...
-    def decode(self, request: Undecoded, then: Callable[[Decoded], None]) -> None: ...
     def answered(self) -> None: ...
     def ended(self, connection: AcceptedConnection, reason: str) -> None: ...
     def forget(self, connection: AcceptedConnection) -> None: ...
@@ -130,8 +148,8 @@ class Owner(Protocol):
 class AcceptedConnection(asyncio.BufferedProtocol):
     """Moves bytes between one socket and its core.
 
-    It hands over a few requests in one turn of the loop, so that a connection with a thousand of them keeps no other waiting, and sends
-    the answers that are given within one turn together.
+    What has come is looked at when its turn comes (`Shares`), a few requests at a time, so that a connection with a thousand of them keeps
+    no other waiting. Answers that are given within one turn of the loop are sent together.
     """
 
     __slots__ = (
@@ -139,18 +157,23 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         "_ended",
         "_frames_seen",
         "_handshake_at",
-        "_held",
+        "_is_flush_due",
         "_is_silent",
-        "_is_turn_due",
         "_loop",
         "_paused",
         "_pumping",
+        "_secured",
         "_timer",
         "_tls",
         "_transport",
         "_writable",
+        "asker",
         "core",
+        "counted_size",
+        "held_since_s",
         "host",
+        "is_known",
+        "is_turn_due",
         "listener",
         "number",
     )
@@ -159,6 +182,11 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         self.listener = listener
         self.number = 0
         self.host = ""
+        self.asker = Asker("")
+        self.is_known = False
+        self.is_turn_due = False
+        self.counted_size = 0
+        self.held_since_s = 0.0
         self.core = listener.make_core()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
@@ -166,13 +194,14 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         self._handshake_at = self._active_at + listener.options.handshake_timeout_s
         self._timer: asyncio.TimerHandle | None = None
         self._frames_seen = 0
-        self._held = 0
+        self._secured = bytearray()
+        """Bytes of a TLS handshake that wait for their turn."""
         self._tls: TlsLayer | None = None
         self._writable = True
         self._paused = False
         self._ended = False
         self._pumping = False
-        self._is_turn_due = False
+        self._is_flush_due = False
         self._is_silent = False
 
     # ---- the socket
@@ -182,6 +211,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.host = host_text(str((transport.get_extra_info("peername") or ("",))[0]))
+        self.asker = Asker(self.host)
         if not self.listener.admit(self):
             self._ended = True
             transport.abort()
@@ -195,16 +225,20 @@ class AcceptedConnection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """See asyncio. All connections read into one buffer, one after the other."""
-        return self.listener.read_buffer
+        return self.listener.read_buffer if self.is_known else self.listener.small_read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
         data = self.listener.read_buffer[:nbytes]
         if self._tls is None:
             self.core.receive_data(data)
-        else:
+        elif self._tls.done:
             self._receive_secured(data, self._tls)
-        self._pump()
+        else:
+            # A handshake takes milliseconds, so it waits for its turn.
+            self._secured += data
+        self.listener.shares.turn_soon(self)
+        self._balance(self.core.is_more)
 
     def _receive_secured(self, data: memoryview, tls: TlsLayer) -> None:
         was_done = tls.done
@@ -252,38 +286,72 @@ class AcceptedConnection(asyncio.BufferedProtocol):
     def respond(self, request_id: int, message: Any) -> None:
         """See ServerRequest."""
         self.core.respond(request_id, message)
-        self._turn_soon()
+        self._flush_soon()
 
     def respond_encoded(self, request_id: int, body: bytes | bytearray) -> None:
         """See ServerRequest."""
         self.core.respond_encoded(request_id, body)
-        self._turn_soon()
+        self._flush_soon()
 
     def drop(self, request_id: int) -> None:
         """See ServerRequest."""
         self.core.drop(request_id)
-        self._turn_soon()
+        self._flush_soon()
 
     def close(self, reason: str) -> None:
         """End the connection; what was answered in order is still sent."""
         self.core.close(reason)
         self._pump()
 
-    def crowd_out(self) -> None:
-        """See Listener.account."""
-        self.core.crowded_out()
+    def crowd_out(self, reason: str) -> None:
+        """See Shares."""
+        self.core.crowded_out(reason)
         self._pump()
+
+    def evict(self, reason: str) -> None:
+        """See Shares. The socket is closed at once, whatever is still to be sent."""
+        self.listener.counters.evicted += 1
+        self.core.close(reason)
+        self._over(reason)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def trust(self) -> None:
+        """See ServerRequest."""
+        if not self.asker.is_peer:
+            self._become(is_peer=True)
+
+    def _become(self, *, is_peer: bool) -> None:
+        """It is known from now on, by its principal, or by its address where everybody is the same one."""
+        name = self.core.principal
+        self.listener.shares.become(self, Asker(self.host if name == ANONYMOUS else name, is_peer))
 
     # ---- turns
 
-    def _turn_soon(self) -> None:
-        if not (self._is_turn_due or self._pumping or self._ended):
-            self._is_turn_due = True
-            self._loop.call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._is_turn_due = False
+    def take_turn(self) -> None:
+        """See Shares: look at some of what has come."""
+        if self._secured and self._tls is not None and not self._ended:
+            data, self._secured = self._secured, bytearray()
+            self._receive_secured(memoryview(data), self._tls)
         self._pump()
+
+    def _flush_soon(self) -> None:
+        if not (self._is_flush_due or self._pumping or self._ended):
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Send the answers that were given."""
+        self._is_flush_due = False
+        if not (self._pumping or self._ended):
+            self._settle()
+
+    def _settle(self) -> None:
+        self._write()
+        is_more = self.core.is_more
+        if is_more:
+            self.listener.shares.turn_soon(self)
+        self._balance(is_more)
 
     def _pump(self) -> None:
         if self._pumping or self._ended:
@@ -294,11 +362,7 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         finally:
             self._pumping = False
         if not self._ended:
-            self._write()
-            is_more = self.core.is_more
-            self._balance(is_more)
-            if is_more:
-                self._turn_soon()
+            self._settle()
 
     def _take_events(self) -> None:
         """Hand over what has come, as much as one turn may."""
@@ -308,13 +372,18 @@ class AcceptedConnection(asyncio.BufferedProtocol):
             match event := self.core.next_event():
                 case Received():
                     size += event.size
+                    if not self.is_known:
+                        self._become(is_peer=False)
                     self._hand_over(ServerRequest(self, event))
                 case None:
                     return
                 case Authenticated():
-                    pass
+                    self._become(is_peer=False)
                 case Undecoded():
-                    self.listener.decode(event, self._decoded)
+                    if not self.is_known:
+                        self._become(is_peer=False)
+                    refuse = self.listener.on_large(ServerRequest(self, Received(event.request_id, event.header, None, len(event.frame))))
+                    self.listener.shares.decode(self, replace(event, refuse=refuse), self._decoded)
                 case Closed():
                     return self._end(event)
                 case _:
@@ -350,13 +419,13 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         if core.frames_taken != self._frames_seen:
             self._frames_seen = core.frames_taken
             self._active_at = self._loop.time()
-        held = core.held_size
-        if held != self._held:
-            change, self._held = held - self._held, held
-            self.listener.account(change)
+            self.listener.shares.touch(self)
+        if core.held_size != self.counted_size:
+            self.listener.shares.hold(self)
         if self._transport is None or self._ended or self._transport.is_closing():
             return
-        has_enough = is_more and core.unread_size > self.listener.options.limits.turn_size
+        turn_size = self.listener.options.limits.turn_size
+        has_enough = ((is_more or self.is_turn_due) and core.unread_size > turn_size) or len(self._secured) > turn_size
         wants_read = (core.wants_read and not has_enough) or core.waits_for_end
         if wants_read == self._paused:
             self._paused = not wants_read
@@ -423,6 +492,5 @@ class AcceptedConnection(asyncio.BufferedProtocol):
                 self._send_raw(self._tls.take_output())
             self._transport.close()
             self._timer = self._loop.call_later(LINGER_S, self._transport.abort)
-        self.listener.account(-self._held)
-        self._held = 0
+        self.listener.shares.leave(self)
         self.listener.ended(self, reason)

@@ -7,40 +7,50 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
+import errno
+import os
+import socket
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from metashell.common.errors import UsageError
-from metashell.net.accepted_connection import AcceptedConnection, OnRequest
-from metashell.net.listener_options import Counters, Decoded, ListenerOptions, Undecoded, is_loopback, server_terms, weakness
+from metashell.net.accepted_connection import AcceptedConnection, OnLarge, OnRequest
+from metashell.net.listener_options import Counters, ListenerOptions, is_loopback, server_terms, weakness
 from metashell.net.server_connection import ServerConnection
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
+from metashell.net.shares import shares_of_loop
 
 READ_SIZE: Final = 256 * 1024
-FREE_DESCRIPTORS: Final = 256
-"""Descriptors that connections leave to the files of the process."""
+STRANGER_READ_SIZE: Final = 80 * 1024
+"""Bytes that are read at once from a peer that is not known: more than it may send as one request."""
+ACCEPTED_AT_ONCE: Final = 16
+FULL_PAUSE_S: Final = 0.1
+"""How long nothing is accepted after the table of descriptors was full."""
+TOLD_EVERY_S: Final = 60.0
+"""How often a listener says that connections had to make room."""
+_FULL: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 OnClosed = Callable[[int, str], None]
 """Called with the number of a connection that takes no more requests, and why."""
+OnEvent = Callable[[str], None]
+"""Called with a line for operators."""
 
 
 class Listener:
     """An open listener; made by `serve`."""
 
-    def __init__(self, on_request: OnRequest, options: ListenerOptions, on_closed: OnClosed | None) -> None:
+    def __init__(
+        self, on_request: OnRequest, options: ListenerOptions, on_closed: OnClosed | None, on_event: OnEvent, on_large: OnLarge
+    ) -> None:
         self.on_request = on_request
+        self.on_large = on_large
         self.options = options
         self.counters = Counters()
         self.port = 0
-        self.held_size = 0
-        """Bytes that are held for all connections."""
+        self.shares = shares_of_loop()
         self.read_buffer = memoryview(bytearray(READ_SIZE))
         """What each connection reads into; only for the length of one call."""
+        self.small_read_buffer = self.read_buffer[:STRANGER_READ_SIZE]
         self._terms = server_terms(
             options.ranges,
             mechanisms=options.mechanisms,
@@ -51,14 +61,16 @@ class Listener:
             session_ms=options.session_ms,
             clock=asyncio.get_running_loop().time,
         )
-        self._connections_max = min(options.connections_max, room_for_connections(descriptors_max()))
         self._of_hosts: Counter[str] = Counter()
-        self._decoder: ThreadPoolExecutor | None = None
         self._on_closed = on_closed
+        self._on_event = on_event
+        self._told_at: dict[str, float] = {}
+        self._untold: Counter[str] = Counter()
         self._connections: dict[AcceptedConnection, None] = {}
         # A dict, for its order: connections are closed in the order in which they came.
         self._numbers = 0
-        self._server: asyncio.Server | None = None
+        self._sockets: list[socket.socket] = []
+        self._making: set[asyncio.Task[None]] = set()
         self._is_stopped = False
         self._answered = asyncio.Event()
         self._empty = asyncio.Event()
@@ -75,9 +87,11 @@ class Listener:
         host = connection.host
         options = self.options
         of_host_max = options.connections_max_of.get(host, options.connections_max_per_host)
-        if len(self._connections) >= self._connections_max or self._of_hosts[host] >= of_host_max:
+        if len(self._connections) >= options.connections_max or self._of_hosts[host] >= of_host_max:
             self.counters.dropped += 1
             return False
+        if evicted := self.shares.admit(connection):
+            self._tell("connections make room for new ones: the longest idle are closed", evicted)
         self._of_hosts[host] += 1
         self._numbers += 1
         connection.number = self._numbers
@@ -87,22 +101,10 @@ class Listener:
         self.counters.open += 1
         return True
 
-    def account(self, change: int) -> None:
-        """The bytes that a connection holds have changed by so many."""
-        self.held_size += change
-        if change > 0 and self.held_size > self.options.held_max:
-            largest = max(self._connections, key=lambda each: each.core.held_size, default=None)
-            if largest is not None:
-                largest.crowd_out()
-
-    def decode(self, request: Undecoded, then: Callable[[Decoded], None]) -> None:
-        """Decode a large request in a thread, one for all connections; `then` gets it on the loop."""
-        if self._decoder is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._decoder = ThreadPoolExecutor(1, "decoder")
-        waiting = asyncio.get_running_loop().run_in_executor(self._decoder, request.decode)
-        waiting.add_done_callback(functools.partial(_hand_back, request, then))
+    @property
+    def held_size(self) -> int:
+        """Bytes that are held for all connections."""
+        return sum(connection.counted_size for connection in self._connections)
 
     def ended(self, connection: AcceptedConnection, reason: str) -> None:
         """A connection takes no more requests, and waits for no more answers."""
@@ -126,14 +128,71 @@ class Listener:
         """Bind. Errors: OSError."""
         options = self.options
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: AcceptedConnection(self), options.host, options.port, backlog=options.backlog)
-        self.port = self._server.sockets[0].getsockname()[1]
+        try:
+            found = await loop.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            for family, kind, protocol, _, address in dict.fromkeys(found):
+                self._sockets.append(_bound(family, kind, protocol, address, options.backlog))
+        except BaseException:
+            for held in self._sockets:
+                held.close()
+            raise
+        self.port = self._sockets[0].getsockname()[1]
+        self.shares.opened(options.held_max)
+        for held in self._sockets:
+            loop.add_reader(held, self._accept, held)
+
+    def _accept(self, held: socket.socket) -> None:
+        """Accept what has come, some of it before the loop does something else."""
+        loop = asyncio.get_running_loop()
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                accepted, _ = held.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                self._pause(held, error)
+                return
+            accepted.setblocking(False)
+            task = loop.create_task(self._make(accepted))
+            self._making.add(task)
+            task.add_done_callback(self._making.discard)
+
+    async def _make(self, accepted: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # It may be over already.
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: AcceptedConnection(self), accepted)
+
+    def _pause(self, held: socket.socket, error: OSError) -> None:
+        """The process has no descriptor for one more connection: close one, and accept again in a while."""
+        loop = asyncio.get_running_loop()
+        self.counters.table_full += 1
+        self._tell(f"a connection cannot be accepted: {os.strerror(error.errno or 0)}")
+        self.shares.evict_stranger()
+        loop.remove_reader(held)
+        loop.call_later(FULL_PAUSE_S, self._resume, held)
+
+    def _resume(self, held: socket.socket) -> None:
+        if not self._is_stopped:
+            asyncio.get_running_loop().add_reader(held, self._accept, held)
+
+    def _tell(self, what: str, count: int = 1) -> None:
+        """Say something once a minute, with how often it was the case."""
+        now = asyncio.get_running_loop().time()
+        self._untold[what] += count
+        if now >= self._told_at.get(what, -TOLD_EVERY_S) + TOLD_EVERY_S:
+            self._told_at[what] = now
+            self._on_event(f"listener {self.options.name}: {what} ({self._untold.pop(what)} since the last such line)")
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Accept no more; wait up to `grace_s` for open requests to be answered; then close what is left."""
-        assert self._server is not None
         self._is_stopped = True
-        await stop_accepting(self._server)
+        loop = asyncio.get_running_loop()
+        for held in self._sockets:
+            loop.remove_reader(held)
+            held.close()
+        if self._making:
+            await asyncio.wait(self._making)
         for connection in list(self._connections):
             if not connection.core.in_flight:
                 connection.close("the listener stops")
@@ -146,45 +205,50 @@ class Listener:
             connection.close("the listener stops")
         if self._connections:
             await self._empty.wait()  # lingering ends by itself
-        if self._decoder is not None:
-            self._decoder.shutdown(wait=False, cancel_futures=True)
-        await self._server.wait_closed()
+        if self._sockets:
+            self._sockets.clear()
+            self.shares.closed()
 
     def answered(self) -> None:
         """A connection has sent answers."""
         self._answered.set()
 
 
-def _hand_back(request: Undecoded, then: Callable[[Decoded], None], done: asyncio.Future[Decoded]) -> None:
-    if not done.cancelled():
-        error = done.exception()
-        then(done.result() if error is None else Decoded(request, None, 0, f"it could not be decoded ({type(error).__name__})"))
-
-
-def room_for_connections(descriptors: int) -> int:
-    """Return how many of the process's descriptors connections may use; where there are few, half of them."""
-    return max(descriptors - FREE_DESCRIPTORS, descriptors // 2)
-
-
-def descriptors_max() -> int:
-    """Return how many files and sockets the process may have open."""
+def _bound(family: int, kind: int, protocol: int, address: Any, backlog: int) -> socket.socket:
+    """Return a socket that listens. Errors: OSError."""
+    made = socket.socket(family, kind, protocol)
     try:
-        import resource
-    except ImportError:
-        return 1 << 31
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1 << 31 if soft == resource.RLIM_INFINITY else soft
+        made.setblocking(False)
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.listen(backlog)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
-async def serve(on_request: OnRequest, options: ListenerOptions, *, on_closed: OnClosed | None = None) -> Listener:
+async def serve(
+    on_request: OnRequest,
+    options: ListenerOptions,
+    *,
+    on_closed: OnClosed | None = None,
+    on_event: OnEvent = lambda line: None,
+    on_large: OnLarge = lambda request: None,
+) -> Listener:
     """Open a listener. `on_request` is called on the loop for each request, `on_closed` when a connection is over.
+
+    `on_event` gets a line for operators, `on_large` large requests before they are decoded (`OnLarge`).
 
     Errors: UsageError for a listener with a `weakness` on an address that others reach, without `allow_plaintext`; OSError.
     """
     what = weakness(options)
     if what is not None and not options.allow_plaintext and not is_loopback(options.host):
         raise UsageError(f"{options.host}: {what} that others can reach must be allowed explicitly", "allow_plaintext")
-    listener = Listener(on_request, options, on_closed)
+    listener = Listener(on_request, options, on_closed, on_event, on_large)
     await listener.open()
     return listener
 

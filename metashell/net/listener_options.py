@@ -119,11 +119,17 @@ class Counters:
     protocol_errors: int = 0
     idle_closed: int = 0
     crowded_out: int = 0
-    """Connections that were closed because they held the most while all together held too much."""
+    """Connections that were closed because all together held too much, this sender's the most."""
+    evicted: int = 0
+    """Connections that were closed to make room for others."""
+    table_full: int = 0
+    """Times when the process had no descriptor for a connection."""
     handshake_timeouts: int = 0
     reading_paused: int = 0
     decoded_aside: int = 0
     """Requests that were decoded in a thread because of their size."""
+    refused_aside: int = 0
+    """Of these, those that were refused whole in that thread."""
 
 
 LOOPBACK: Final = "127.0.0.1"
@@ -144,8 +150,8 @@ class ListenerOptions:
     with a `weakness` on an address that is not loopback needs `allow_plaintext`. `port` 0 lets the system choose.
     `identity` is the broker that clients have to mean, None where that is not compared.
     `principal_of` names who has a certificate; `session_ms` is connections.max.reauth.ms by mechanism.
-    `connections_max` is lower where the process may have fewer descriptors; `connections_max_of` has the bounds of single hosts.
-    `held_max` bounds the bytes of unfinished requests and unsent answers of all connections: above it the one that holds most goes.
+    `connections_max` bounds the listener, `metashell.net.shares` the process; `connections_max_of` has the bounds of single hosts.
+    `held_max` bounds the bytes of unfinished requests and unsent answers of all connections of the loop: see `metashell.net.shares`.
     A connection is idle when no whole request came for `idle_timeout_s` (None: never), whatever else it sent.
     """
 
@@ -321,9 +327,16 @@ class Received:
     size: int
 
 
+Refuse = Callable[[Any], bytes]
+"""Makes the body of the answer that refuses a request, from its message, in any thread."""
+
+
 @dataclass(frozen=True, slots=True)
 class Undecoded:
-    """A request that is too large to be decoded between two others: give `decoded` what `decode` returns, which may run in a thread."""
+    """A request that is too large to be decoded between two others: give `decoded` what `decode` returns, which may run in a thread.
+
+    `refuse` makes the body of the answer where that is known to refuse all that the message says.
+    """
 
     request_id: int
     header: RequestHeader
@@ -331,6 +344,7 @@ class Undecoded:
     position: int
     values_max: int
     reader: BoundedReader
+    refuse: Refuse | None = None
 
     def decode(self) -> Decoded:
         """The message; never raises."""
@@ -339,17 +353,20 @@ class Undecoded:
             message, _ = self.reader(self.frame, self.position, len(self.frame), left)
         except DecodeError as error:
             return Decoded(self, None, 0, str(error))
+        if self.refuse is not None:
+            return Decoded(self, None, 0, "", self.refuse(message))
         return Decoded(self, message, self.values_max - left[0], "")
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A large request's message, with the number of its values; or why there is none."""
+    """A large request's message, with the number of its values; or why there is none; or the body of the answer that refuses it."""
 
     request: Undecoded
     message: Any
     values: int
     fault: str
+    refusal: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

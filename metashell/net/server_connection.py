@@ -180,6 +180,10 @@ class ServerConnection:
         request = made.request
         if made.fault:
             return self._fail(f"the peer sent a malformed request: {made.fault}")
+        if made.refusal is not None:
+            self.terms.counters.requests += 1
+            self.terms.counters.refused_aside += 1
+            return self.respond_encoded(request.request_id, made.refusal)
         slot = self._open[request.request_id]
         memory = made.values * VALUE_SIZE
         slot.size += memory
@@ -225,11 +229,11 @@ class ServerConnection:
             self.terms.counters.idle_closed += 1
             self.close("idle for too long")
 
-    def crowded_out(self) -> None:
-        """All connections together hold too much, and this one the most of it."""
+    def crowded_out(self, reason: str) -> None:
+        """All connections together hold too much, and this one is of whoever holds the most."""
         if not self.closed:
             self.terms.counters.crowded_out += 1
-            self.close("connections hold too much memory, this one the most")
+            self.close(reason)
 
     def handshake_expired(self) -> None:
         """The time for authentication is over; nothing happens to a peer that has proved who it is."""

@@ -155,14 +155,16 @@ def test_connections_beyond_the_bound_are_dropped_and_counted() -> None:
     run(work)
 
 
-def test_the_connection_that_holds_most_goes_when_all_hold_too_much() -> None:
+def test_the_oldest_unfinished_request_goes_when_all_hold_too_much() -> None:
     async def work() -> None:
         async with listening(held_max=300_000) as (listener, address):
             good = await connect(address)
             greedy = [await asyncio.open_connection(*address) for _ in range(3)]
             for (_, writer), size in zip(greedy, (90_000, 150_000, 100_000), strict=True):
                 writer.write(struct.pack(">ihhih", 10_000_000, 3, 12, 1, -1) + b"x" * size)
-            assert await eof(greedy[1][0]) == b""
+                while listener.held_size < size:
+                    await asyncio.sleep(0)
+            assert await eof(greedy[0][0]) == b""
             assert (listener.counters.crowded_out, listener.counters.open) == (1, 3)
             assert listener.held_size <= 300_000
             assert await good.request(ASK)

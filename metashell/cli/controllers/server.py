@@ -89,11 +89,13 @@ def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends; return the status."""
     signals = StopSignals()
     signals.watch()
+    from metashell.net.shares import prepare_process
     from metashell.quorum.server.config import load_config
 
     overrides = named_values("--override", values.override)
     config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
     _check_groups(config)
+    prepare_process()
     metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 

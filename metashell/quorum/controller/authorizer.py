@@ -124,6 +124,12 @@ class Authorizer:
                 allowed = True
         return allowed or (not any_acl and self._allows_without_acl)
 
+    def may_allow(self, request: Request) -> bool:
+        """Return whether there is anything that the sender of a request may do; true where that is not known."""
+        if not self._is_configured or self._allows_without_acl or request.principal in self._super_users:
+            return True
+        return self._hints.allows_something(request.principal) or self._hints.allows_something(WILDCARD_PRINCIPAL)
+
     def allows_cluster(self, request: Request, operation: Operation) -> bool:
         return self.allows(request, operation, Resource.CLUSTER, CLUSTER_NAME)
 

@@ -281,16 +281,32 @@ def check_config_right(state: State, request: Request, key: ResourceKey, operati
     kind, name = key
     allows = state.authorizer.allows
     if kind == TOPIC_RESOURCE:
-        if not allows(request, operation, Resource.TOPIC, name):
-            raise ApiError(TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
+        is_allowed = allows(request, operation, Resource.TOPIC, name)
     elif kind == GROUP_RESOURCE:
-        if not allows(request, operation, Resource.GROUP, name):
-            raise ApiError(GROUP_AUTHORIZATION_FAILED, "Group authorization failed.")
+        is_allowed = allows(request, operation, Resource.GROUP, name)
     elif kind in (BROKER_RESOURCE, CLIENT_METRICS_RESOURCE):
-        if not allows(request, operation, Resource.CLUSTER, CLUSTER_NAME):
-            raise ApiError(CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        is_allowed = allows(request, operation, Resource.CLUSTER, CLUSTER_NAME)
     else:
         raise ApiError(INVALID_REQUEST, f"Unexpected resource type {'BROKER_LOGGER' if kind == BROKER_LOGGER_RESOURCE else kind}.")
+    if not is_allowed:
+        raise ApiError(*_REFUSALS[kind])
+
+
+def refuse_rights(items: Iterable[Any]) -> None:
+    """Give each item of an answer the refusal of `check_config_right` for its type."""
+    for one in items:
+        unknown = INVALID_REQUEST, f"Unexpected resource type {one.resource_type}."
+        one.error_code, one.error_message = _REFUSALS.get(one.resource_type, unknown)
+
+
+_REFUSALS: Final = {
+    TOPIC_RESOURCE: (TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    GROUP_RESOURCE: (GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    **dict.fromkeys(
+        (BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, BROKER_LOGGER_RESOURCE),
+        (CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+    ),
+}
 
 
 def _alter_loggers(state: State, request: Request, resource: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_CONTROLLER
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
 from metashell.metadata.image import AclsImage, MetadataImage
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.quorum.controller import (
@@ -196,6 +196,26 @@ class QuorumController:
         refuse = refuse_at_top_level(APIS[request.api_key].name) if route is None else route.refuse
         return refuse(request, code, message)
 
+    def refusal_ahead(self, request: Request) -> Callable[[Request], Any] | None:
+        """Return what makes the answer to a request that is refused whatever its body says, None where the body has to be looked at.
+
+        What is returned reads only the request, so it may run in any thread.
+        """
+        authorizer = self.current_authorizer()
+        if request.api_key == ENVELOPE_KEY:
+            is_allowed = authorizer.allows_cluster(request, Operation.CLUSTER_ACTION)
+            return None if is_allowed else _refuse_envelope
+        route = ROUTES.get(request.api_key)
+        if route is None:
+            return None
+        if route.right is not None and not authorizer.allows_cluster(request, route.right):
+            why = route.why_refused
+            return lambda whole: route.refuse(whole, CLUSTER_AUTHORIZATION_FAILED, why)
+        if route.is_write and not self.state.is_active:
+            text = self.wrong_controller_text()
+            return lambda whole: route.refuse(whole, NOT_CONTROLLER, text)
+        return None if authorizer.may_allow(request) else _REFUSED_BY_ITEM.get(request.api_key)
+
     def written(self, decision: Decision) -> int:
         """The offset that the answer of a decision waits for, once all its batches were replayed."""
         last_offset = self.state.next_write_offset - 1
@@ -367,6 +387,34 @@ ROUTES: Final[dict[int, Route]] = {
     73: Route(replicas.assign_replicas_to_directories, replicas.refuse_assign_replicas, _ACTION),
     94: Route(brokers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
 }
+
+
+def _refuse_envelope(request: Request) -> Any:
+    return messages.EnvelopeResponse(response_data=None, error_code=CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _refuse_topics(refuse: Refuse, text: str | None) -> Callable[[Request], Any]:
+    return lambda request: refuse(request, TOPIC_AUTHORIZATION_FAILED, text)
+
+
+def _refuse_configs(refuse: Refuse, field: str) -> Callable[[Request], Any]:
+    def refuse_all(request: Request) -> Any:
+        answer = refuse(request, NONE, None)
+        config_changes.refuse_rights(getattr(answer, field))
+        return answer
+
+    return refuse_all
+
+
+_REFUSED_BY_ITEM: Final[dict[int, Callable[[Request], Any]]] = {
+    19: _refuse_topics(topic_creation.refuse_create_topics, topic_creation.NOT_ALLOWED_TEXT),
+    20: _refuse_topics(topics.refuse_delete_topics, topics.NOT_ALLOWED_TEXT),
+    32: _refuse_configs(config_descriptions.refuse_describe_configs, "results"),
+    33: _refuse_configs(config_changes.refuse_alter_configs, "responses"),
+    37: _refuse_topics(topics.refuse_create_partitions, None),
+    44: _refuse_configs(config_changes.refuse_incremental_alter_configs, "responses"),
+}
+"""By api key, for requests whose items need rights, from senders that have none at all."""
 
 
 MORE_WORK_MS: Final = 10

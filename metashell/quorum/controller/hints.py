@@ -7,6 +7,7 @@ open, for then no way leads back to it."""
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from struct import Struct
 from typing import Any, Final
@@ -240,6 +241,7 @@ def collision_key(name: str) -> str:
 
 
 PREFIXED: Final = 4
+ALLOW: Final = 3
 _ACL_PIECE: Final = 1000
 _Place = tuple[int, int, str]
 """(resource type, pattern type, name)."""
@@ -250,6 +252,8 @@ class AclHints:
 
     def __init__(self) -> None:
         self._ids: dict[_Place, dict[bytes, None]] = {}
+        self._allowed: Counter[str] = Counter()
+        """How many entries allow something to a principal."""
         # How many prefixes of each length there are, by type: a name is looked up by its beginnings of these lengths alone.
         self._lengths: dict[int, dict[int, int]] = {}
 
@@ -267,7 +271,10 @@ class AclHints:
             if acl.pattern_type == PREFIXED:
                 lengths = self._lengths.setdefault(acl.resource_type, {})
                 lengths[len(acl.resource_name)] = lengths.get(len(acl.resource_name), 0) + 1
-        ids[id] = None
+        if id not in ids:
+            ids[id] = None
+            if acl.permission_type == ALLOW:
+                self._allowed[acl.principal] += 1
 
     def forget(self, id: bytes, acl: Acl) -> None:
         """Drop an entry that no view knows."""
@@ -276,6 +283,10 @@ class AclHints:
         if ids is None or id not in ids:
             return
         del ids[id]
+        if acl.permission_type == ALLOW:
+            self._allowed[acl.principal] -= 1
+            if not self._allowed[acl.principal]:
+                del self._allowed[acl.principal]
         if not ids:
             del self._ids[place]
             if acl.pattern_type == PREFIXED:
@@ -283,6 +294,10 @@ class AclHints:
                 lengths[len(acl.resource_name)] -= 1
                 if not lengths[len(acl.resource_name)]:
                     del lengths[len(acl.resource_name)]
+
+    def allows_something(self, principal: str) -> bool:
+        """Whether an entry allows something to a principal by its name; one may also be on its way in or out."""
+        return self._allowed[principal] > 0
 
     def at(self, acls: AclsImage, resource_type: int, pattern_type: int, name: str) -> Iterator[Acl]:
         """The entries of an image that name exactly this."""

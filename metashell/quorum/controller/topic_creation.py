@@ -38,6 +38,7 @@ from metashell.quorum.controller.state import State
 
 PARTITIONS_MAX: Final = 10_000
 """The partitions of one CreateTopics request."""
+NOT_ALLOWED_TEXT: Final = "Authorization failed."
 _STRICT_FROM = 6
 
 
@@ -91,7 +92,7 @@ class TopicCreation:
             elif name == METADATA_TOPIC:
                 refused[name] = ApiError(INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
             elif not may_create_any and not authorizer.allows(request, Operation.CREATE, Resource.TOPIC, name):
-                refused[name] = ApiError(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+                refused[name] = ApiError(TOPIC_AUTHORIZATION_FAILED, NOT_ALLOWED_TEXT)
         return refused
 
     def _check_partition_count(self, topics: Sequence[messages.CreateTopicsRequest.CreatableTopic]) -> None:

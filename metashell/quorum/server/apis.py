@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.codec import messages
 from metashell.codec.codes import (
     ADD_RAFT_VOTER,
+    ALLOCATE_PRODUCER_IDS,
+    ALTER_PARTITION,
+    ASSIGN_REPLICAS_TO_DIRS,
     BEGIN_QUORUM_EPOCH,
+    BROKER_HEARTBEAT,
+    BROKER_REGISTRATION,
+    CONTROLLER_REGISTRATION,
     DESCRIBE_QUORUM,
     END_QUORUM_EPOCH,
     FETCH,
@@ -31,6 +37,7 @@ from metashell.codec.codes import (
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
+from metashell.net.frames import response_type
 from metashell.net.sasl import ScramCredential, TokenCredential, make_credential
 from metashell.quorum.controller import Request
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
@@ -45,6 +52,7 @@ from metashell.quorum.server.links import Inbound
 
 if TYPE_CHECKING:
     from metashell.metadata.image import MetadataImage
+    from metashell.net.listener_options import Refuse
 
 
 LARGE: Final = 300
@@ -62,6 +70,12 @@ _RAFT: Final[Mapping[int, Operation]] = {
     REMOVE_RAFT_VOTER: Operation.ALTER,
 }
 """What raft answers, and the right that it needs."""
+
+
+_OF_PEERS: Final = frozenset(
+    (ALTER_PARTITION, ALLOCATE_PRODUCER_IDS, ASSIGN_REPLICAS_TO_DIRS, BROKER_HEARTBEAT, BROKER_REGISTRATION, CONTROLLER_REGISTRATION)
+)
+"""What brokers and controllers ask for themselves, beside raft's APIs: it goes before what others ask. Envelopes hold what clients ask."""
 
 
 class Apis:
@@ -99,8 +113,32 @@ class Apis:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
             return
         machine = self._machine
+        if key in _OF_PEERS and not request.asker.is_peer and self._allows(asked, Operation.CLUSTER_ACTION):
+            request.trust()
         machine.controller.contact(asked, asked.received_ms)
-        machine.ask(asked, (request.listener, request.connection_id), partial(self._answer, request, asked))
+        machine.ask(asked, (request.listener, request.connection_id), partial(self._answer, request, asked), request.asker)
+
+    def refuse_large(self, request: ServerRequest) -> Refuse | None:
+        """See Application. A refusal costs no more than reading the names, and none of the loop's time."""
+        asked = self._request(request)
+        refuse: Callable[[Request], Any] | None
+        controller = self._machine.controller
+        if asked.api_key != ENVELOPE_KEY and not self._is_ready(asked):
+            refuse = partial(controller.refuse, code=UNKNOWN_SERVER_ERROR)
+        else:
+            refuse = controller.refusal_ahead(asked)
+        if refuse is None:
+            return None
+        self.refused += 1
+        # Compiled here: what makes writers is not for several threads.
+        write = response_type(asked.api_key).writer(asked.version)
+
+        def refuse_all(message: Any) -> bytes:
+            body = bytearray()
+            write(refuse(asked._replace(body=message)), body)
+            return bytes(body)
+
+        return refuse_all
 
     def closed(self, listener: str, connection_id: int) -> None:
         """See Application."""
@@ -125,9 +163,13 @@ class Apis:
         """Take the requests that do not queue: raft's APIs, and those that are listed and that no controller answers."""
         if not self._is_ready(asked) or right is None:
             self._refuse(request, asked, UNKNOWN_SERVER_ERROR)
-        elif not self._allows(asked, right):
+            return
+        if not self._allows(asked, right):
             self._refuse(request, asked, CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
-        elif asked.api_key == DESCRIBE_QUORUM and only_partition(asked.body.topics) is None:
+            return
+        if right is Operation.CLUSTER_ACTION:
+            request.trust()
+        if asked.api_key == DESCRIBE_QUORUM and only_partition(asked.body.topics) is None:
             self._inbound.respond(request, unknown_partitions(asked.body.topics))
         else:
             self._inbound.ask(request, asked.api_key, asked.version, asked.body)

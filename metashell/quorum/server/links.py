@@ -22,7 +22,7 @@ from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import response_type
 from metashell.net.listener import Listener, serve
-from metashell.net.listener_options import ListenerOptions
+from metashell.net.listener_options import ListenerOptions, Refuse
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.quorum.raft.messages import (
     BATCH_SIZE_MAX,
@@ -236,6 +236,9 @@ class Application(Protocol):
     def take(self, request: ServerRequest) -> None:
         """A request has come."""
 
+    def refuse_large(self, request: ServerRequest) -> Refuse | None:
+        """A large request has come, which is not decoded yet: return what refuses it, None where its message has to be looked at."""
+
     def closed(self, listener: str, connection_id: int) -> None:
         """A connection is over: nobody waits for the answers to its requests."""
 
@@ -274,7 +277,8 @@ class Token:
 class Inbound:
     """The listeners of a replica. Counters of connections are each listener's own."""
 
-    def __init__(self, application: Application | None = None) -> None:
+    def __init__(self, application: Application | None = None, on_event: Callable[[str], None] = lambda line: None) -> None:
+        self._on_event = on_event
         self.listeners: dict[str, Listener] = {}
         self.unanswerable = 0
         """Answers that did not fit the version of their request; their connections were closed."""
@@ -292,7 +296,13 @@ class Inbound:
     async def open(self, options: ListenerOptions) -> Listener:
         """Open one listener. Errors: OSError, UsageError."""
         name = options.name
-        opened = await serve(self._on_request, options, on_closed=lambda number, reason: self._on_closed((name, number)))
+        opened = await serve(
+            self._on_request,
+            options,
+            on_closed=lambda number, reason: self._on_closed((name, number)),
+            on_event=self._on_event,
+            on_large=self._on_large,
+        )
         self.listeners[name] = opened
         return opened
 
@@ -369,6 +379,11 @@ class Inbound:
         else:
             header = request.header
             self.ask(request, header.api_key, header.api_version, request.message)
+
+    def _on_large(self, request: ServerRequest) -> Refuse | None:
+        if self.application is None or self._asked is None or self._asked.is_stopped:
+            return None
+        return self.application.refuse_large(request)
 
     def _on_closed(self, connection: tuple[str, int]) -> None:
         for token in self._waiting.pop(connection, ()):

@@ -80,7 +80,7 @@ class ReplicaServer:
         self.is_hung = False
         """Whether the disk had not done what was begun when this ended; a thread still waits for it, so the log must not be closed."""
         self._parts = parts
-        self._inbound = Inbound(parts.application)
+        self._inbound = Inbound(parts.application, parts.on_event)
         self._links: Links | None = None
         self._driver: Driver | None = None
         self._feed: Feed | None = None
