@@ -123,8 +123,7 @@ class FairQueue(Generic[T]):
         else:
             line.append(piece)
         self._size += 1
-        if self._in_work != (asker, connection):
-            self._wait(asker, account, connection)
+        self._wait(asker, account, connection)
 
     def pop(self) -> T:
         """Take the piece whose turn it is. Errors: IndexError where none waits."""
@@ -170,9 +169,14 @@ class FairQueue(Generic[T]):
         return left
 
     def _wait(self, asker: Asker, account: _Account[T], connection: Hashable) -> None:
-        account.turns.wait(connection)
-        self._askers[asker.is_peer].wait(asker)
-        self._tiers.wait(asker.is_peer)
+        # Whoever has a piece in work waits again when that is paid for: until then it is not known how late its next turn is.
+        of_work, connection_of_work = self._in_work or (None, None)
+        if connection_of_work != connection:
+            account.turns.wait(connection)
+        if of_work != asker:
+            self._askers[asker.is_peer].wait(asker)
+        if of_work is None or of_work.is_peer != asker.is_peer:
+            self._tiers.wait(asker.is_peer)
 
     def _settle(self, asker: Asker, account: _Account[T], connection: Hashable) -> None:
         """Forget a connection, an account and a tier of which nothing waits; let the others wait again."""

@@ -36,6 +36,20 @@ def test_who_asks_rarely_is_next_whatever_another_has_queued_on_how_many_connect
     assert len(queue) == 200 - 100
 
 
+def test_who_puts_more_while_its_work_goes_on_pays_for_that_work_first() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for number in range(20):
+        queue.put(EVE, number, "eve")
+    order = []
+    for number in range(40):
+        order.append(queue.pop())
+        queue.put(EVE, number % 20, "eve")
+        if number in (10, 20, 30):
+            queue.put(ADMIN, "admin", "admin")
+        queue.pay(1.0 if order[-1] == "eve" else 0.1)
+    assert [at for at, who in enumerate(order) if who == "admin"] == [11, 21, 31]
+
+
 def test_turns_go_by_what_they_cost() -> None:
     queue: FairQueue[str] = FairQueue()
     for number in range(100):
