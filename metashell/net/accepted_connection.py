@@ -368,8 +368,8 @@ class AcceptedConnection(asyncio.BufferedProtocol):
         """Hand over what has come, as much as one turn may."""
         limits = self.listener.options.limits
         size = 0
-        for _ in range(limits.turn_max):
-            match event := self.core.next_event():
+        for _ in range(limits.turn_max if self.is_known else 1):
+            match event := self.core.next_event(limits.turn_max):
                 case Received():
                     size += event.size
                     if not self.is_known:

@@ -12,8 +12,9 @@ Source: start-time fair queuing (Goyal, Vin and Cheng, 1996), once over accounts
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heappush
+from time import monotonic
 from typing import Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -35,27 +36,36 @@ class Turns(Generic[K]):
     """Whose turn it is among the keys that wait.
 
     A key begins to wait at the virtual time now, or at what it has paid if that is later. The lowest is next, and sets the time: whoever
-    did not wait has nothing saved up, and owes nothing for ever.
+    did not wait has nothing saved up. What a key owes grows less while it asks for nothing, second by second: among many that ask without
+    end, the virtual time passes slowly, and one dear request would count for minutes.
     """
 
-    __slots__ = ("_count", "_heap", "_now", "_paid", "_waiting")
+    __slots__ = ("_clock", "_count", "_heap", "_now", "_paid", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
         self._heap: list[tuple[float, int, K]] = []
         self._waiting: dict[K, int] = {}
-        self._paid: dict[K, float] = {}
+        self._paid: dict[K, tuple[float, float]] = {}
+        """What a key has paid, as virtual time, and when."""
         self._now = 0.0
         self._count = 0
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def wait(self, key: K) -> None:
-        """Let a key wait for its turn; no difference where it does already."""
-        if key not in self._waiting:
-            self._count += 1
-            self._waiting[key] = self._count
-            heappush(self._heap, (max(self._now, self._paid.get(key, 0.0)), self._count, key))
+    def wait(self, key: K, *, is_first: bool = False, has_more: bool = False) -> None:
+        """Let a key wait for its turn; no difference where it does already.
+
+        One that `is_first` goes before those that begin at the same time; one that `has_more` did not stop asking.
+        """
+        if key in self._waiting:
+            return
+        self._count += 1
+        count = self._waiting[key] = -self._count if is_first else self._count
+        paid, at_s = self._paid.get(key, (0.0, 0.0))
+        owed = paid if has_more or not paid else paid - (self._clock() - at_s)
+        heappush(self._heap, (max(self._now, owed), count, key))
 
     def next(self) -> K:
         """Take the key whose turn it is. Errors: IndexError where none waits."""
@@ -64,14 +74,14 @@ class Turns(Generic[K]):
             if self._waiting.get(key) == count:
                 del self._waiting[key]
                 self._now = begins
-                self._paid[key] = begins
                 return key
 
     def pay(self, key: K, cost: float) -> None:
         """Count what a turn of a key has cost."""
-        self._paid[key] = max(self._now, self._paid.get(key, 0.0)) + cost
+        self._paid[key] = self._now + cost, self._clock()
         if len(self._paid) > PAID_MAX:
-            self._paid = {each: paid for each, paid in self._paid.items() if paid > self._now}
+            now = self._now - self._clock()
+            self._paid = {each: paid for each, paid in self._paid.items() if paid[0] - paid[1] > now}
             if len(self._paid) > PAID_MAX:
                 self._paid.clear()
 
@@ -176,22 +186,22 @@ class FairQueue(Generic[T]):
         if of_work != asker:
             self._askers[asker.is_peer].wait(asker)
         if of_work is None or of_work.is_peer != asker.is_peer:
-            self._tiers.wait(asker.is_peer)
+            self._tiers.wait(asker.is_peer, is_first=asker.is_peer)
 
     def _settle(self, asker: Asker, account: _Account[T], connection: Hashable) -> None:
         """Forget a connection, an account and a tier of which nothing waits; let the others wait again."""
         if account.lines[connection]:
-            account.turns.wait(connection)
+            account.turns.wait(connection, has_more=True)
         else:
             del account.lines[connection], self._of_connections[connection]
         of_tier = self._askers[asker.is_peer]
         if account.turns:
-            of_tier.wait(asker)
+            of_tier.wait(asker, has_more=True)
         else:
             of_tier.leave(asker)
             if not account.lines:
                 del self._accounts[asker]
         if of_tier:
-            self._tiers.wait(asker.is_peer)
+            self._tiers.wait(asker.is_peer, is_first=asker.is_peer, has_more=True)
         else:
             self._tiers.leave(asker.is_peer)

@@ -29,7 +29,7 @@ from metashell.net.frames import (
     response_frame,
 )
 from metashell.net.frames import frame as frame_of
-from metashell.net.listener_options import VALUE_SIZE, Authenticated, Closed, Decoded, Event, Received, Undecoded
+from metashell.net.listener_options import UNBOUNDED, VALUE_SIZE, Authenticated, Closed, Decoded, Event, Received, Undecoded
 from metashell.net.sasl import RefusedError, SaslError
 
 if TYPE_CHECKING:
@@ -158,9 +158,13 @@ class ServerConnection:
             self.terms.counters.bytes_in += len(data)
             self._frames.feed(data)
 
-    def next_event(self) -> Event | None:
-        """Return the next event, None when more bytes, or answers, must come first. Call it after `respond` and `decoded` too."""
-        while not self._events and self.wants_read:
+    def next_event(self, handshakes_max: int = UNBOUNDED) -> Event | None:
+        """Return the next event, None when more bytes, or answers, must come first. Call it after `respond` and `decoded` too.
+
+        None comes also after `handshakes_max` requests of the handshake, which are answered here: `is_more` says that there are others.
+        """
+        while not self._events and self.wants_read and handshakes_max > 0:
+            handshakes_max -= 1
             frame = self._frames.next_frame()
             if frame is None:
                 if self._frames.fault:

@@ -130,6 +130,34 @@ def test_nothing_is_lost_or_given_twice_and_each_connection_keeps_its_order(word
     assert {key: found for key, found in expected.items() if found} == given_out
 
 
+def test_what_is_owed_grows_less_while_nothing_is_asked() -> None:
+    now_s = 0.0
+    turns: Turns[str] = Turns(lambda: now_s)
+
+    def ask_on(times: int) -> list[str]:
+        order = []
+        for _ in range(times):
+            order.append(turns.next())
+            turns.pay(order[-1], 1.0)
+            turns.wait(order[-1], has_more=True)
+        return order
+
+    for name in "abcd":
+        turns.wait(name)
+    turns.wait("dear")
+    assert "dear" in [turns.next() for _ in range(5)]
+    for name in "abcd":
+        turns.wait(name)
+    turns.pay("dear", 10.0)
+    now_s = 3.0
+    turns.wait("dear")
+    assert "dear" not in ask_on(24)
+    turns.leave("dear")
+    now_s = 10.0
+    turns.wait("dear")
+    assert "dear" in ask_on(5)
+
+
 def test_the_memory_of_costs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAID_MAX", 10)
     turns: Turns[int] = Turns()
