@@ -16,11 +16,10 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from os import urandom
 from typing import Final, NamedTuple, Protocol
 
-from metashell.codec.validation import scram_keys
+from metashell.net.scram_credentials import HASHES, ITERATIONS_MIN, MADE_HERE, Pretence, ScramCredential, make_credential
 
 PLAIN: Final = "PLAIN"
 
@@ -60,15 +59,6 @@ class SaslServer(Protocol):
         """Return the answer to a token; `principal` is set when it was the last. Errors: SaslError, RefusedError."""
 
 
-class ScramCredential(NamedTuple):
-    """The form in which a server keeps a password: enough to check a proof, and to prove itself, but not to log in elsewhere."""
-
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-
-
 class TokenCredential(NamedTuple):
     """A delegation token that is valid: its owner (`User:alice`), the credential of its HMAC, and how long it stays valid."""
 
@@ -88,6 +78,9 @@ class Credentials(Protocol):
 
     def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
         """Return the delegation token of that id, None where there is none that is still valid."""
+
+    def pretend(self, mechanism: str, username: str, *, is_token: bool) -> ScramCredential:
+        """Return what is shown for a name that is not known, as for one that is."""
 
 
 INVALID_PLAIN: Final = "Authentication failed: Invalid username or password"
@@ -149,14 +142,10 @@ class PlainServer:
         return b""
 
 
-HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-ITERATIONS_MIN: Final = 4096
-"""The least count that Kafka's client takes, and that RFC 7677 asks for."""
 ITERATIONS_MAX: Final = 16 * 16384
 """Kafka's tools make credentials with at most 16384; sixteen times that leaves room for other servers and costs a fifth of a second."""
 MESSAGE_MAX: Final = 16 * 1024
 NONCE_SIZE: Final = 24
-SALT_SIZE: Final = 24
 
 _INVALID_CREDENTIALS = "Invalid user credentials"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"
@@ -236,8 +225,8 @@ class ScramClient:
 class ScramServer:
     """The server's side of one exchange.
 
-    A name that is not known gets the same messages as a wrong password, with a salt that is always the same for that name, so that
-    nobody learns which names there are. `nonce` is only given by tests.
+    A name that is not known gets the same messages as a wrong password, with a salt that is always the same for that name (`Pretence`), so
+    that nobody learns which names there are. `nonce` is only given by tests.
     """
 
     def __init__(self, mechanism: str, credentials: Credentials, *, nonce: str = "") -> None:
@@ -267,7 +256,10 @@ class ScramServer:
             raise SaslError("Invalid SCRAM client first message")
         self._header, authorization, bare, name, client_nonce, extensions = match.groups()
         username = unescape_name(name)
-        self._credential = self._find(username, _is_token(extensions)) or _pretended(self.mechanism, username)
+        is_token = _is_token(extensions)
+        # Made for every name, so that the time tells nothing either.
+        pretended = self._credentials.pretend(self.mechanism, username, is_token=is_token)
+        self._credential = self._find(username, is_token) or pretended
         if authorization and unescape_name(authorization) != username:
             raise RefusedError("Authentication failed: Client requested an authorization id that is different from username")
         self._nonce = client_nonce + self._nonce
@@ -313,15 +305,6 @@ def _is_token(extensions: str) -> bool:
     return any(name == "tokenauth" and value.lower() == "true" for name, _, value in pairs)
 
 
-def make_credential(mechanism: str, password: str, *, salt: bytes = b"", iterations: int = ITERATIONS_MIN) -> ScramCredential:
-    """Make the credential that a server keeps of a password, with a fresh salt where none is given."""
-    algorithm = HASHES[mechanism]
-    salt = salt or urandom(SALT_SIZE)
-    salted = hashlib.pbkdf2_hmac(algorithm, password.encode("utf-8", "surrogateescape"), salt, iterations)
-    stored_key, server_key = scram_keys(algorithm, salted)
-    return ScramCredential(salt, stored_key, server_key, iterations)
-
-
 def make_nonce() -> str:
     """Return random printable text without commas."""
     return b64encode(urandom(NONCE_SIZE), b"-_").decode()
@@ -339,20 +322,6 @@ def unescape_name(text: str) -> str:
         raise SaslError("Invalid username in the client's first message")
     # The equals sign last: else `=3D2C`, which is the name `=2C`, would become a comma.
     return text.replace("=2C", ",").replace("=3D", "=")
-
-
-@cache
-def _pretence_key() -> bytes:
-    # One key for the whole process: were the salt of a name another at each login, that alone would show that the name is unknown.
-    # Random, because a salt that outsiders can compute would show it too.
-    return urandom(32)
-
-
-def _pretended(mechanism: str, username: str) -> ScramCredential:
-    algorithm = HASHES[mechanism]
-    # The count is that of `make_credential`. A known name whose credential has another count can still be told apart.
-    key = _hmac(algorithm, _pretence_key(), f"{mechanism}\0{username}".encode())
-    return ScramCredential(key[:SALT_SIZE], key, key, ITERATIONS_MIN)
 
 
 def _text(data: bytes) -> str:
@@ -389,29 +358,33 @@ class StaticCredentials:
         self._passwords = dict(passwords)
         self._others = scram
         self._made: dict[tuple[str, str], ScramCredential] = {}
+        self._pretence = Pretence(lambda mechanism: (MADE_HERE,), passwords.values())
 
     def plain(self, username: str) -> str | None:
         """See Credentials."""
         return self._passwords.get(username)
 
     def scram(self, mechanism: str, username: str) -> ScramCredential | None:
-        """See Credentials. A credential is made from the password at its first use and kept.
+        """See Credentials. The credentials of a mechanism are made from the passwords at its first use and kept.
 
-        It is slow to make, and a known name has to show the same salt at each login, as an unknown one does.
+        They are slow to make, and a known name has to show the same salt at each login, as quickly as an unknown one does.
         """
         if self._others is not None:
             return self._others.scram(mechanism, username)
-        password = self._passwords.get(username)
-        if password is None:
-            return None
-        key = mechanism, username
-        if key not in self._made:
-            self._made[key] = make_credential(mechanism, password)
-        return self._made[key]
+        for name, password in self._passwords.items():
+            if (mechanism, name) not in self._made:
+                self._made[mechanism, name] = make_credential(mechanism, password)
+        return self._made.get((mechanism, username))
 
     def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
         """See Credentials."""
         return None if self._others is None else self._others.token(mechanism, token_id)
+
+    def pretend(self, mechanism: str, username: str, *, is_token: bool) -> ScramCredential:
+        """See Credentials."""
+        if self._others is not None:
+            return self._others.pretend(mechanism, username, is_token=is_token)
+        return self._pretence.credential(mechanism, username)
 
 
 def sasl_server_mechanisms(names: Iterable[str], credentials: Credentials) -> dict[str, Callable[[], SaslServer]]:

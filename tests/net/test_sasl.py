@@ -22,10 +22,10 @@ from metashell.net.sasl import (
     ScramServer,
     StaticCredentials,
     escape_name,
-    make_credential,
     sasl_server_mechanisms,
     unescape_name,
 )
+from metashell.net.scram_credentials import Pretence, make_credential
 
 USERS = StaticCredentials({"alice": "alice-secret", "пользователь": "пароль"})
 
@@ -104,6 +104,9 @@ class OneUser:
         if username != self.name:
             return None
         return make_credential(mechanism, self.password, salt=SALT, iterations=self.iterations)
+
+    def pretend(self, mechanism: str, username: str, *, is_token: bool) -> ScramCredential:
+        return Pretence(lambda mechanism: [], [self.password]).credential(mechanism, username)
 
 
 def example_client() -> ScramClient:

@@ -29,9 +29,9 @@ from metashell.net.sasl import (
     ScramServer,
     StaticCredentials,
     TokenCredential,
-    make_credential,
     sasl_server_mechanisms,
 )
+from metashell.net.scram_credentials import make_credential
 from metashell.net.server_connection import ANONYMOUS, ServerConnection
 from tests.net.wires import PASSWORDS, RANGES, sasl_client, sasl_server, server_events, server_of
 
@@ -313,6 +313,9 @@ class Tokens:
 
     def token(self, mechanism: str, token_id: str) -> TokenCredential | None:
         return TokenCredential("User:alice", make_credential(mechanism, "hmac"), self.lifetime_ms) if token_id == "id" else None
+
+    def pretend(self, mechanism: str, username: str, *, is_token: bool) -> ScramCredential:
+        return make_credential(mechanism, "nobody knows")
 
 
 class TokenClient(ScramClient):

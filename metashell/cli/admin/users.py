@@ -28,7 +28,7 @@ from metashell.codec.codes import (
     code_of,
 )
 from metashell.codec.error_codes import NONE, RESOURCE_NOT_FOUND
-from metashell.net.sasl import HASHES, SALT_SIZE
+from metashell.net.scram_credentials import HASHES, SALT_SIZE
 
 if TYPE_CHECKING:
     from metashell.cli.admin.client import Admin

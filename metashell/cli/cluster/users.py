@@ -12,7 +12,7 @@ from metashell.codec.releases import NEWEST_RELEASE
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import counted
 from metashell.common.options import Argument, Option, choice, did_you_mean, file_option, flag
-from metashell.net.sasl import ITERATIONS_MIN
+from metashell.net.scram_credentials import ITERATIONS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -38,7 +38,8 @@ from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SE
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.api_versions import NodeFeatures
 from metashell.net.frames import response_type
-from metashell.net.sasl import ScramCredential, TokenCredential, make_credential
+from metashell.net.sasl import TokenCredential
+from metashell.net.scram_credentials import MADE_HERE, Pretence, ScramCredential, make_credential
 from metashell.quorum.controller import Request
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
 from metashell.quorum.controller.authorizer import APIS, Operation, close_envelope, open_envelope
@@ -264,13 +265,20 @@ class ImageCredentials:
     """Credentials from the image at each login, so a user that was removed cannot log in any more.
 
     `secret` is delegation.token.secret.key: the HMACs of tokens are not in the log but made of it; without one no token is taken.
+    `passwords` are those of PLAIN, which the controllers of a cluster share: with the secret they make what is shown for unknown names.
     Units: `wall_ms` gives Unix ms.
     """
 
-    def __init__(self, image: Callable[[], MetadataImage], secret: str | None, wall_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, image: Callable[[], MetadataImage], secret: str | None, wall_ms: Callable[[], int], passwords: Iterable[str] = ()
+    ) -> None:
         self._image = image
         self._secret = secret
         self._wall_ms = wall_ms
+        secrets = [*passwords, secret or ""]
+        self._users: dict[str, tuple[object, list[ScramCredential]]] = {}
+        self._pretence = Pretence(self._known, secrets)
+        self._pretence_of_tokens = Pretence(lambda mechanism: (MADE_HERE,), secrets)
         self._of_tokens: dict[tuple[str, str], ScramCredential] = {}
 
     def plain(self, username: str) -> str | None:
@@ -294,6 +302,20 @@ class ImageCredentials:
         if left_ms <= 0:
             return None
         return TokenCredential(token.owner, self._credential(mechanism, token_id, self._secret), left_ms)
+
+    def pretend(self, mechanism: str, username: str, *, is_token: bool) -> ScramCredential:
+        """See Credentials."""
+        pretence = self._pretence_of_tokens if is_token else self._pretence
+        return pretence.credential(mechanism, username)
+
+    def _known(self, mechanism: str) -> list[ScramCredential]:
+        """The credentials of all users: the same list as long as they are."""
+        users = self._image().scram.get(_MECHANISMS[mechanism])
+        kept = self._users.get(mechanism)
+        if kept is None or kept[0] is not users:
+            found = [] if users is None else [ScramCredential(*user) for user in users.values()]
+            kept = self._users[mechanism] = users, found
+        return kept[1]
 
     def _credential(self, mechanism: str, token_id: str, secret: str) -> ScramCredential:
         """Return the credential of the token's password: its HMAC in base64."""

@@ -30,7 +30,7 @@ from metashell.disk.state_files import NO_NODE, QuorumState, read_quorum_state, 
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.net.addresses import parse_address
 from metashell.net.listener_options import ListenerOptions, options_of
-from metashell.net.security import security_config
+from metashell.net.security import listener_security, security_config
 from metashell.quorum.controller.settings import Settings
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.ready import Durable, ElectionState
@@ -131,6 +131,12 @@ def listener_options(config: ControllerConfig, credentials: Credentials | None =
         )
         for endpoint in config.node.listeners.of_controller
     ]
+
+
+def plain_passwords(config: ControllerConfig) -> list[str]:
+    """Return the passwords of the users of PLAIN on the controller's listeners. Errors: UsageError."""
+    found = (listener_security(config.properties, endpoint.name).plain_users for endpoint in config.node.listeners.of_controller)
+    return sorted({password for users in found for password in users.values()})
 
 
 def peer_security(config: ControllerConfig) -> PeerSecurity:

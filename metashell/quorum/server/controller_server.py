@@ -44,6 +44,7 @@ from metashell.quorum.server.config import (
     newest_epoch,
     open_log,
     peer_security,
+    plain_passwords,
     raft_config,
     settings_of,
     static_voters,
@@ -112,7 +113,9 @@ class ControllerServer:
             )
             replica = self._replica = ReplicaServer(parts)
             # Before the log was read to its end, the image may have users and tokens that a later record removes.
-            credentials = ImageCredentials(lambda: self._caught_up_image, controller.state.settings.token_secret, wall_ms)
+            settings = controller.state.settings
+            passwords = plain_passwords(config)
+            credentials = ImageCredentials(lambda: self._caught_up_image, settings.token_secret, wall_ms, passwords)
             listeners = [replace(options, features=apis.features) for options in listener_options(config, credentials)]
             opened = await _bound(replica, listeners)
         except BaseException:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metashell.net.sasl import make_credential
+from metashell.net.scram_credentials import make_credential
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import command, lines, objects, on_terminal
 

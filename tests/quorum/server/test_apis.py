@@ -25,7 +25,8 @@ from metashell.metadata.image.settings import ScramCredential
 from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import encode_request
-from metashell.net.sasl import ScramClient, ScramServer, make_credential
+from metashell.net.sasl import ScramClient, ScramServer
+from metashell.net.scram_credentials import make_credential
 from metashell.net.transport import ConnectionFailedError, connect
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
 from metashell.quorum.raft.wire.versions import TOPIC
