@@ -156,6 +156,7 @@ LATE_MODULES = {
     "metashell.net.transport": {"asyncio"},
     "metashell.net.accepted_connection": {"asyncio"},
     "metashell.net.listener": {"asyncio"},
+    "metashell.net.shares": {"asyncio"},
     "metashell.net.client": {"asyncio"},
     "metashell.cli.admin.session": {"asyncio"},
     "metashell.cli.admin.client": {"asyncio"},
