@@ -21,7 +21,7 @@ from metashell.common.options import did_you_mean
 from metashell.disk.names import KNOWN_LOGS, LogKind
 from metashell.tables import ReadOptions, tables
 from metashell.tables.columns.typed_tables import Blob, Code, Part, Time, parts_of, spark_schema
-from metashell.tables.dictionary import COMMON_TABLES, STATE_TABLES, log_of_table
+from metashell.tables.dictionary import CLUSTER_TABLES, COMMON_TABLES, GROUP_TABLES, STATE_TABLES, log_of_table
 from metashell.tables.read_options import OF_BODIES, Form, OnError
 from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import BATCHES, CONTROL, PLACE, RECORDS, RecordTable, commented, tables_of_log
@@ -116,8 +116,10 @@ def parse_options(options: Mapping[str, str]) -> LoadOptions:
     for column in columns:
         _require_column(names[0], column, schemas[0])
     at = options.get("at", "")
+    if at and names[0] in GROUP_TABLES:
+        raise UsageError(f"option at is for the tables of a cluster's metadata, and {names[0]} has the newest state only", at)
     if at and names[0] not in STATE_TABLES:
-        raise UsageError(f"option at is for the tables of the state ({', '.join(STATE_TABLES)}), and {names[0]} has events", at)
+        raise UsageError(f"option at is for the tables of the state ({', '.join(CLUSTER_TABLES)}), and {names[0]} has events", at)
     if options.get("where") and names[0] in STATE_TABLES:
         raise UsageError(f"option where is for tables of events: filter the rows of {names[0]} after loading", "where")
     return LoadOptions(

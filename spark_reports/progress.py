@@ -5,6 +5,8 @@ offset, and `marks` name the last batches: file, position, base offset, epoch an
 back, as a follower truncates what a new leader never had: what follows the last batch that is still in place is new. Compaction rewrites
 the logs of coordinators; there only offsets and epochs tell what was read.
 
+A log of groups is read up to the last stable offset: a row is given once, so the outcome of its transaction has to be known.
+
 Nothing is read behind damage in the last segment: its writer may still cut it off. Then `stopped` names the segment, the byte, and the
 run of the stream that found it; a micro-batch without rows reports it, once in each run.
 """
@@ -18,12 +20,13 @@ from metashell.codec.batches import HEADER_SIZE, BatchHeader, read_batch_header
 from metashell.common.errors import MetashellError
 from metashell.common.uris import shown_uri
 from metashell.disk.inputs import InputFile
-from metashell.disk.names import METADATA, parse_name
+from metashell.disk.names import METADATA, OFFSETS, parse_name
 from metashell.disk.segment import Tail, read_batches
 from metashell.tables.batch_chain import headers_from, narrow_range
 from metashell.tables.input_files import Excerpt, open_input
 from metashell.tables.read_options import Bounds, Range
 from metashell.tables.splits import Piece, cut_points
+from metashell.tables.transactions import first_held
 
 MARKS_MAX: Final = 32
 """The number of batches a log may be cut back by, so that it is still known which ones."""
@@ -79,21 +82,23 @@ def position_of_log(log: GrowingLog, known: ReadPosition | None, run: int = 0) -
     `run` tells one run of a stream from another.
     """
     marks: list[Mark] = []
-    start, begin = 0, len(log.files) - 1
-    if known and known["marks"] and _stands(log, known["marks"][-1]):
+    start, begin, files = 0, len(log.files) - 1, log.files
+    is_known = known is not None and bool(known["marks"]) and _stands(log, known["marks"][-1])
+    if known is not None and is_known:
         marks = list(known["marks"])
         start, begin = known["end"], _place(log, known["file"])
-    else:
+    files, stable_end = _up_to_last_stable(log, begin if is_known else 0, start)
+    if not is_known:
         # The last segment may have just begun: the one before it has the last batches.
-        begin = max(begin - 1, 0)
+        begin = max(len(files) - 2, 0)
     reach: ReadPosition = {
-        "file": _base_name(log.files[begin]),
+        "file": _base_name(files[begin]),
         "end": start,
         "next": known["next"] if marks and known else -1,
         "marks": marks,
     }
-    for number, file in enumerate(log.files[begin:]):
-        end, headers = _end_of(file, start if number == 0 else 0)
+    for number, file in enumerate(files[begin:]):
+        end, headers = _end_of(file, start if number == 0 else 0, stable_end if file is files[-1] else None)
         name = _base_name(file)
         marks += [[name, position, header.base_offset, header.leader_epoch, header.crc] for position, header in headers]
         if headers:
@@ -106,6 +111,15 @@ def position_of_log(log: GrowingLog, known: ReadPosition | None, run: int = 0) -
     if _damage_at(last, at) is not None:
         reach["stopped"] = [_base_name(last), at, run]
     return reach
+
+
+def _up_to_last_stable(log: GrowingLog, first: int, start: int) -> tuple[tuple[InputFile, ...], int | None]:
+    """Return the segments up to the first open transaction, and its place in the last of them; all and None if none is open.
+
+    Shape: no transaction is open before byte `start` of segment number `first`.
+    """
+    held = first_held([file.path for file in log.files[first:]], start) if log.files[0].log == OFFSETS else None
+    return (log.files, None) if held is None else (log.files[: first + held.number + 1], held.position)
 
 
 def new_between(log: GrowingLog, start: ReadPosition | None, end: ReadPosition, split_bytes: int) -> NewBatches:
@@ -249,11 +263,12 @@ def _first_offset(log: GrowingLog) -> int | None:
     return None
 
 
-def _end_of(file: InputFile, start: int) -> tuple[int, list[tuple[int, BatchHeader]]]:
-    """Return the end of the last whole frame from `start` on, and the last batches there. A half-written tail is left for later."""
+def _end_of(file: InputFile, start: int, until: int | None) -> tuple[int, list[tuple[int, BatchHeader]]]:
+    """Return the end of the last whole frame from `start` to `until`, and the last batches there. A half-written tail is left for later."""
     with open_input(file.path, strict=True) as opened:
         end, headers = start, []
-        for position, header, following in headers_from(opened, start, opened.size() or 0):
+        size = opened.size() or 0
+        for position, header, following in headers_from(opened, start, size if until is None else min(size, until)):
             end = following
             if header is not None:
                 headers.append((position, header))

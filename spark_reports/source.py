@@ -45,12 +45,14 @@ from metashell.metadata.history.sources import image_as_of
 from metashell.tables.columns.reader import read_piece
 from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
+from metashell.tables.dictionary import GROUP_TABLES
 from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
 from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
 from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
+from metashell.tables.state.groups import read_group_offsets
 from metashell.tables.state.tables import spark_state_batch, state_batches
 from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
 from spark_reports.options import SPLITS, SPLITS_SCHEMA, TABLE, LoadOptions, parse_options, table_schema, with_columns
@@ -360,18 +362,24 @@ class StateReader(DataSourceReader):
         self.moment = parse_moment(load.at, round(time.time() * 1000)) if load.at else None
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [
-            ClusterPartition(tuple(copies))
-            for copies in copies_by_cluster([place for path in self.wanted.paths for place in expand_globs(path)])
-        ]
+        places = [place for path in self.wanted.paths for place in expand_globs(path)]
+        if self.wanted.table in GROUP_TABLES:
+            return [ClusterPartition(tuple(places))]
+        return [ClusterPartition(tuple(copies)) for copies in copies_by_cluster(places)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches(cast(ClusterPartition, partition).paths):
+            shown = spark_state_batch(self.wanted.table, batch, self.wanted.options.columns)
+            yield shown.select(list(self.wanted.columns)).cast(self.schema)
+
+    def _batches(self, paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = self.wanted
+        if wanted.table in GROUP_TABLES:
+            yield from read_group_offsets(paths, on_error=wanted.options.on_error).in_form(wanted.options.columns)
+            return
         image_at = None if self.moment is None else partial(image_as_of, moment=self.moment)
-        for cluster in read_state(cast(ClusterPartition, partition).paths, on_error=wanted.options.on_error, image_at=image_at):
-            form = wanted.options.columns
-            for batch in state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=form):
-                yield spark_state_batch(wanted.table, batch, form).select(list(wanted.columns)).cast(self.schema)
+        for cluster in read_state(paths, on_error=wanted.options.on_error, image_at=image_at):
+            yield from state_batches(wanted.table, cluster, show_secrets=wanted.options.show_secrets, columns=wanted.options.columns)
 
 
 # ---- the worker of a task

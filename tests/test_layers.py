@@ -28,7 +28,7 @@ WINGS: dict[str, set[str]] = {
     "quorum": {"common", "codec", "disk", "metadata", "net", "groups"},
     "inspect": {"common", "codec", "disk", "metadata"},
     "rehearse": {"common", "codec", "metadata", "quorum"},
-    "tables": {"common", "codec", "disk", "metadata"},
+    "tables": {"common", "codec", "disk", "metadata", "groups"},
     "shell": {"common", "codec", "metadata"},
     "cli": {
         "common", "codec", "disk", "metadata", "net", "groups", "quorum", "inspect", "rehearse", "tables", "shell", "demo",

@@ -11,17 +11,21 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
 
+from metashell.common.errors import PathError
 from metashell.tables import ReadOptions, plan_splits, read_split
 from metashell.tables.columns.typed_arrays import row_values
 from metashell.tables.columns.typed_tables import plain_batch
-from metashell.tables.dictionary import STATE_TABLES
+from metashell.tables.dictionary import CLUSTER_TABLES
 from metashell.tables.reports import REPORTS
 from metashell.tables.reports.local import run_local
 from metashell.tables.state.clusters import read_state
+from metashell.tables.state.groups import read_group_offsets
+from metashell.tables.state.schemas import GROUP_OFFSETS
 from metashell.tables.state.tables import state_table
 from tools.generated import ROOT
 
@@ -58,8 +62,10 @@ def _tables(place: str) -> Iterator[tuple[str, list[Row]]]:
         finally:
             # Loading hides all objects from the collector, and DuckDB complains about those of its own that outlive it.
             gc.unfreeze()
-        for table in STATE_TABLES:
+        for table in CLUSTER_TABLES:
             yield table, [row for batch in state_table(table, clusters).to_batches() for row in _rows(batch)]
+        with suppress(PathError):  # a place without groups
+            yield GROUP_OFFSETS, [row for batch in read_group_offsets([place]).table().to_batches() for row in _rows(batch)]
         for report, answer in run_local(list(REPORTS.values()), [place]).tables.items():
             yield report, [row for batch in answer.to_batches() for row in _rows(batch)]
     finally:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from metashell.codec.schema import FieldSchema, MessageSchema
 from metashell.tables.columns.typed_tables import typed_schema
-from metashell.tables.dictionary import LISTED, REPORTS, all_fields, base_of, dictionary_rows, log_of_table, meaning_of
+from metashell.tables.dictionary import LISTED, REPORTS, STATE_TABLES, all_fields, base_of, dictionary_rows, log_of_table, meaning_of
 from metashell.tables.reports import catalog
 from metashell.tables.reports.local import declared_schema
 from metashell.tables.schemas import tables, tables_of_log
@@ -122,7 +122,7 @@ def first_written(table: str, version: int) -> str:
 def _first_version(table: str, path: str) -> int | None:
     """The first version of a record that has a field; None for columns that come from no field."""
     log = log_of_table(table)
-    if log is None:
+    if log is None or table in STATE_TABLES:
         return None
     (found,) = (one for one in tables_of_log(log).values() if one.name == table)
     name, *inner = path.split(".")

@@ -264,10 +264,12 @@ REPORT_SUMMARIES = {
     "controller_elections": "leaders of the metadata quorum",
     "metadata_growth": "records and bytes by type, checkpoints",
     "group_rebalances": "generations, members, moved partitions",
-    "group_offsets": "commits, rewinds and deletions by hour",
+    "group_commits": "commits, rewinds and deletions by hour",
     "group_expiring": "committed offsets that expire, and when",
 }
 """The reports and their subjects, in the order of the command line's list."""
+FORMER_WORDS = {"group_offsets": "group_commits"}
+"""Choices that had another name, and still work by it. `group_offsets` is a table of the state today."""
 ALL_REPORTS = "all"
 REPORTS_TEXT = ("REPORTS", listed({**REPORT_SUMMARIES, ALL_REPORTS: "each report that the logs can answer"}))
 """The section of a help text that lists the reports."""
@@ -307,8 +309,9 @@ def did_you_mean(word: str, known: "Sequence[str]") -> str:
 
 def one_of(text: str, choices: "Sequence[str]") -> str:
     """One of `choices`."""
-    if text in choices:
-        return text
+    for word in (text, FORMER_WORDS.get(text, text)):
+        if word in choices:
+            return word
     raise UsageError(f"{text!r} is not one of {', '.join(choices)}{did_you_mean(text, choices)}", text)
 
 

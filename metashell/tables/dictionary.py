@@ -37,13 +37,19 @@ from metashell.codec.coordinator import CONSUMER_STATES, COORDINATOR_LOGS, DELIV
 from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.record_text import DELETE_STATES, SEGMENT_STATES
 from metashell.codec.schema import snake_case
-from metashell.disk.names import KNOWN_LOGS, METADATA, LogKind
+from metashell.disk.names import KNOWN_LOGS, METADATA, OFFSETS, LogKind
 
 # ---- names of tables
 
 COMMON_TABLES = ("records", "control", "batches", "faults")
-STATE_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "acls", "quotas", "features", "voters", "sources")
+CLUSTER_TABLES = ("topics", "partitions", "brokers", "controllers", "configs", "acls", "quotas", "features", "voters", "sources")
+"""The tables of the current state of a cluster's metadata."""
+GROUP_TABLES = ("group_offsets",)
+"""Those of the current state of its groups."""
+STATE_TABLES = (*CLUSTER_TABLES, *GROUP_TABLES)
 """The tables of the current state; all others are of events."""
+OUTCOME_TABLES = ("legacy_offset_commit", "offset_commit")
+"""The tables whose rows may be those of transactions."""
 
 
 def table_names() -> list[str]:
@@ -53,6 +59,8 @@ def table_names() -> list[str]:
 
 def log_of_table(table: str) -> LogKind | None:
     """Return the log whose records a table holds, None for those that every log has."""
+    if table in STATE_TABLES:
+        return OFFSETS if table in GROUP_TABLES else METADATA
     return _logs_of_tables().get(table)
 
 
@@ -121,7 +129,7 @@ def listed_tables() -> dict[str, ListedTable]:
     for name, since, holds in dictionary_rows("tables.tsv"):
         first = since.partition(" ")[0]
         kind: Kind = STATE if name in STATE_TABLES else EVENTS
-        log = METADATA if kind == STATE else log_of_table(name)
+        log = log_of_table(name)
         found[name] = ListedTable(name, kind, log, None if first == _NONE else first, holds)
     for name, read, holds in dictionary_rows(REPORTS):
         found[name] = ListedTable(name, REPORT, read, None, holds)

@@ -1,8 +1,8 @@
 """The files to read for a path: what `disk.log.inputs` finds, on this machine or in a store, if its records are known.
 
 Logs of other topics than those that metashell decodes are left out, unless they are named. Patterns are `*`, `[ab]`, `{a,b}` and `**` for
-any depth; on this machine also `?`, which begins the query of a URI. Metadata logs of a store are copied to this machine for what reads
-whole logs by seeking."""
+any depth; on this machine also `?`, which begins the query of a URI. Logs of a store are copied to this machine for what reads whole
+logs by seeking."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _below(system: Any, folder: str, patterns: list[str]) -> list[tuple[str, ...
     return found
 
 
-# ---- metadata logs of a store, copied to this machine
+# ---- logs of a store, copied to this machine
 
 _SMALL = frozenset((META_PROPERTIES, PARTITION_METADATA, QUORUM_STATE))
 
@@ -276,8 +276,8 @@ class LocalCopies(NamedTuple):
 
 
 @contextmanager
-def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
-    """The paths, with a copy of its metadata logs in place of each URI, for as long as the block runs.
+def fetch_logs(paths: Sequence[str], kind: LogKind = METADATA) -> Iterator[LocalCopies]:
+    """The paths, with a copy of its logs of one kind in place of each URI, for as long as the block runs.
 
     Errors: PathError where a store fails or has nothing there, or a copy cannot be written.
     """
@@ -291,14 +291,14 @@ def fetch_logs(paths: Sequence[str]) -> Iterator[LocalCopies]:
                 found.paths.append(path)
                 continue
             above = os.path.join(work, str(number))
-            copy = _fetch(path, above)
+            copy = _fetch(path, above, kind)
             found.paths.append(copy)
             place, query = place_and_query(shown_uri(path))
             found.uris[copy] = place.rstrip("/") + query
         yield found
 
 
-def _fetch(uri: str, above: str) -> str:
+def _fetch(uri: str, above: str, kind: LogKind) -> str:
     """Copy what lies at a URI to a place of the same name below `above`, with the files above it that name its cluster."""
     from metashell.tables.remote_files import remote_input
 
@@ -310,7 +310,7 @@ def _fetch(uri: str, above: str) -> str:
         tree.fetch(tree.parent(top), tree.name(top), above)
         return copy
     os.makedirs(copy, exist_ok=True)
-    wanted = {log.directory for log in find_logs(top, tree) if log.kind in (METADATA, None)}
+    wanted = {log.directory for log in find_logs(top, tree) if log.kind in (kind, None)}
     for folder, names in tree.walk(top):
         target = os.path.join(copy, os.path.relpath(folder, top))
         for name in names:

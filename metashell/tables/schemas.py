@@ -20,7 +20,7 @@ from metashell.codec.dispatch import METADATA_TYPES, REMOTE_LOG_TYPES
 from metashell.codec.registry import MessageType, message_type
 from metashell.codec.schema import FieldSchema, MessageSchema, StructSchema
 from metashell.disk.names import KNOWN_LOGS, METADATA
-from metashell.tables.dictionary import COMMON_TABLES, meaning_of, record_tables
+from metashell.tables.dictionary import COMMON_TABLES, OUTCOME_TABLES, meaning_of, record_tables
 
 ARROW_TYPES = {
     "bool": pa.bool_(),
@@ -45,6 +45,8 @@ PLACE = (("cluster_id", pa.string()), ("file", pa.string()))
 ENVELOPE = (*PLACE, ("offset", pa.int64()), ("epoch", pa.int32()), ("timestamp", pa.int64()))
 """Before the fields of every row. Units: `timestamp` is Unix milliseconds, as in all JSON of ours."""
 RECORDS, CONTROL, BATCHES, FAULTS = "records", "control", "batches", "faults"
+OUTCOME: Final = (("producer_id", pa.int64()), ("transactional", pa.bool_()), ("outcome", pa.string()))
+"""Behind `tombstone`, in the tables of records that a transaction may hold back or undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class Column:
 class RecordTable:
     """The table of one record type: the log it lies in, its number there, its messages and its columns.
 
-    `key` is None in logs whose records have no keys; the others have tombstones, whose columns of the value are null.
+    `has_outcome`: its rows may be those of transactions, and say how these ended. `key` is None in logs whose records have no keys; the
+    others have tombstones, whose columns of the value are null.
     """
 
     name: str
@@ -70,6 +73,7 @@ class RecordTable:
     key: MessageType | None
     columns: tuple[Column, ...]
     schema: pa.Schema
+    has_outcome: bool = False
 
 
 def tables() -> dict[str, pa.Schema]:
@@ -93,6 +97,7 @@ def _table(log: str, type_id: int, name: str) -> RecordTable:
         coordinator = COORDINATOR_LOGS[log]
         key, value = message_type(log, coordinator.keys[type_id]), message_type(log, coordinator.values[type_id])
         fields.append(("tombstone", pa.bool_()))
+        fields += OUTCOME if name in OUTCOME_TABLES else ()
         of_key = _columns(key, {name for name, _ in fields}, "key")
     else:
         value = message_type(log, (METADATA_TYPES if log == METADATA else REMOTE_LOG_TYPES)[type_id])
@@ -100,7 +105,7 @@ def _table(log: str, type_id: int, name: str) -> RecordTable:
     arrow = [_named(column.name, column.field, key.schema) for column in of_key] if key is not None else []
     arrow += [_named(column.name, column.field, value.schema) for column in of_value]
     schema = pa.schema([*(pa.field(*field) for field in fields), *arrow])
-    return RecordTable(name, log, type_id, value, key, (*of_key, *of_value), schema)
+    return RecordTable(name, log, type_id, value, key, (*of_key, *of_value), schema, name in OUTCOME_TABLES)
 
 
 def _columns(message: MessageType, taken: set[str], side: str) -> list[Column]:

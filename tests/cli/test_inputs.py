@@ -178,9 +178,9 @@ def test_a_table_or_report_of_a_log_that_is_not_there_is_an_error(tmp_path: Path
     done = run_main(export.main, [str(METADATA), "--out", "out", "--tables", "topic,offset_commit"], cwd=tmp_path)
     assert done.status == 1 and "which the table offset_commit is made from" in done.stderr
     assert not (tmp_path / "out").exists()
-    done = run_main(report.main, ["group_offsets", str(METADATA), "--out", "out"], cwd=tmp_path)
+    done = run_main(report.main, ["group_commits", str(METADATA), "--out", "out"], cwd=tmp_path)
     assert done.status == 1
-    assert done.stderr == f"metashell report: {METADATA}: no log of groups (__consumer_offsets) here, which group_offsets is about\n"
+    assert done.stderr == f"metashell report: {METADATA}: no log of groups (__consumer_offsets) here, which group_commits is about\n"
 
 
 def test_a_wrong_kind_of_log_is_one_line_whatever_becomes_of_faults(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_only_the_logs_that_are_wanted_become_tasks() -> None:
 def test_a_report_without_its_log_is_left_out_or_an_error() -> None:
     reports = list(REPORTS.values())
     found = answerable(reports, logs_at([METADATA]), [METADATA])
-    assert [report.name for report in found.left_out] == ["group_rebalances", "group_offsets", "group_expiring"]
-    with pytest.raises(UsageError, match=r"no log of groups \(__consumer_offsets\) here, which group_offsets is about"):
-        answerable([REPORTS["group_offsets"]], logs_at([METADATA]), [METADATA])
+    assert [report.name for report in found.left_out] == ["group_rebalances", "group_commits", "group_expiring"]
+    with pytest.raises(UsageError, match=r"no log of groups \(__consumer_offsets\) here, which group_commits is about"):
+        answerable([REPORTS["group_commits"]], logs_at([METADATA]), [METADATA])
 
 
 def test_a_stream_of_once_is_an_error_where_there_is_nothing(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_what_has_not_happened_is_in_no_answer_of_spark_either(spark: Any, tmp_p
     golden = read_rows(GOLDEN / "groups" / "classic" / "offsets.jsonl.gz")
     write_log(tmp_path / "groups", [batch for scenario in golden for batch in golden_batches(scenario)[:9]])
     paths = [str(tmp_path), str(GOLDEN / "cut-off-leader")]
-    reports = [REPORTS[name] for name in ("topic_history", "replica_skew", "group_offsets")]
+    reports = [REPORTS[name] for name in ("topic_history", "replica_skew", "group_commits")]
     expected = run_local(reports, paths).tables
     for report, answered in run_on_spark(spark, reports, paths):
         assert answered.num_rows

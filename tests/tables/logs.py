@@ -17,7 +17,7 @@ from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.disk.files import open_file
 from metashell.disk.segment import BatchFault, Tail, read_batches
-from metashell.tables.dictionary import key_table_name, record_table_name
+from metashell.tables.dictionary import OUTCOME_TABLES, key_table_name, record_table_name
 from tests.codec.values import ValueMaker, versions_of
 
 Row = dict[str, Any]
@@ -25,6 +25,7 @@ LEADER_CHANGE = (b"\0\0\0\2", bytes.fromhex("00000000000101020000000100010100000
 
 
 COMMIT = (b"\0\0\0\1", b"\0\0\0\0\0\3")
+ABORT = (b"\0\0\0\0", b"\0\0\0\0\0\3")
 
 
 def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) -> bytes:
@@ -37,10 +38,13 @@ def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) 
         offset += chance.choice((0, 0, 3))
         count = chance.choice((1, 2, 5, 40, 150))
         is_control = chance.random() < 0.15
+        producer_id = chance.choice((-1, 0, 7, 8)) if log == "offsets" else -1
+        is_transactional = log == "offsets" and producer_id >= 0 and chance.random() < 0.7
+        marker = chance.choice((COMMIT, ABORT)) if log == "offsets" else COMMIT
         records = []
         for _ in range(count):
             time += chance.choice((0, 1, 63, 64, 100_000))
-            key, value = (LEADER_CHANGE if log == "metadata" else COMMIT) if is_control else make(chance, log)
+            key, value = (LEADER_CHANGE if log == "metadata" else marker) if is_control else make(chance, log)
             if not is_control:
                 others.append((key, value))
                 key, value = chance.choice(others) if chance.random() < 0.2 else (key, value)  # some are there twice
@@ -53,6 +57,8 @@ def any_log(chance: random.Random, log: str = "metadata", batch_count: int = 6) 
             leader_epoch=chance.choice((0, 5)),
             codec_id=chance.choice((0, 0, 0, 1, 2, 3, 4)),
             is_control=is_control,
+            producer_id=producer_id,
+            is_transactional=is_transactional,
             is_log_append_time=chance.random() < 0.2,
         )
     return data
@@ -114,6 +120,7 @@ def wrapped(number: int) -> int:
 def rows_by_objects(path: Path, log: str = "metadata") -> dict[str, list[Row]]:
     """What the tables of a log have to hold, from codec's objects alone, up to where its framing breaks."""
     found: dict[str, list[Row]] = defaultdict(list)
+    held: dict[int, list[Row]] = defaultdict(list)
     with open_file(str(path)) as file:
         for item in read_batches(file):
             if isinstance(item, BatchFault):
@@ -122,20 +129,31 @@ def rows_by_objects(path: Path, log: str = "metadata") -> dict[str, list[Row]]:
                 continue
             try:
                 for record in item.records():
-                    add_record(found, log, item, record)
+                    add_record(found, log, item, record, held)
             except DecodeError:
                 continue
     return found
 
 
-def add_record(found: dict[str, list[Row]], log: str, batch: RecordBatch, record: Record) -> None:
+def add_record(found: dict[str, list[Row]], log: str, batch: RecordBatch, record: Record, held: dict[int, list[Row]]) -> None:
+    """Add a record to the rows of its table; `held` are rows of transactions whose marker has not come, by producer."""
+    producer_id = batch.header.producer_id
     place = {"offset": record.offset, "epoch": batch.header.leader_epoch, "timestamp": wrapped(record.timestamp)}
     found["records"].append(place)
     if batch.header.is_control:
+        if log == "offsets":
+            for each in held.pop(producer_id, ()):
+                each["outcome"] = "aborted" if record.key == ABORT[0] else "committed"
         return
     row = metadata_row(record) if log == "metadata" else coordinator_row(log, record)
     if row is not None:
         found[row[0]].append({**place, **row[1]})
+        if row[0] in OUTCOME_TABLES:
+            in_transaction = batch.header.is_transactional
+            outcome = {"producer_id": producer_id, "transactional": in_transaction, "outcome": "open" if in_transaction else "committed"}
+            found[row[0]][-1].update(outcome)
+            if in_transaction:
+                held[producer_id].append(found[row[0]][-1])
 
 
 def metadata_row(record: Record) -> tuple[str, Row] | None:

@@ -34,9 +34,13 @@ _GROUP_AT: Final = 4
 """A shorter key names no group."""
 
 
+COMMITTED, ABORTED, OPEN = "committed", "aborted", "open"
+
+
 class RawRecord(NamedTuple):
     """A record with undecoded key and value. `batch` is the base offset of its batch, `producer_id` -1 outside of transactions.
 
+    `outcome` is that of its transaction: `committed`, also outside of one, `aborted`, or `open` where no marker of its producer follows.
     `after_gap`: the log has lost records before it, by compaction or damage, since the previous one in `Fold.records`.
     """
 
@@ -47,6 +51,7 @@ class RawRecord(NamedTuple):
     batch: int
     producer_id: int = -1
     after_gap: bool = False
+    outcome: str = COMMITTED
 
 
 Entry = tuple[int, bytes]
@@ -78,6 +83,8 @@ class Fold:
         self._max_decompressed = max_decompressed
         self._newest: dict[bytes, Entry] = {}
         self._pending: dict[int, dict[bytes, Entry]] = {}
+        self._unmarked: dict[int, list[int]] = {}
+        """Producers -> the places in `records` of those whose marker has not come."""
         self._touched: dict[bytes, int] = {}
         """Groups with a commit that was deleted or is pending -> the offset of the last such commit: that alone may have made the group."""
         self._gone: dict[bytes, int] = {}
@@ -173,7 +180,10 @@ class Fold:
                 self._has_gap |= record.offset > self._expected_offset
                 self._expected_offset = record.offset + 1
                 if self._wants(raw):
-                    self.records.append(raw._replace(after_gap=self._has_gap))
+                    outcome = OPEN if producer_id >= 0 else COMMITTED
+                    if producer_id >= 0:
+                        self._unmarked.setdefault(producer_id, []).append(len(self.records))
+                    self.records.append(raw._replace(after_gap=self._has_gap, outcome=outcome))
                     self._has_gap = False
             self._fold_record(raw)
         self._has_gap |= self._expected_offset <= header.last_offset
@@ -185,6 +195,8 @@ class Fold:
             kind = control_type(record.key)
             if kind not in (ABORT, COMMIT):
                 continue
+            for number in self._unmarked.pop(batch.header.producer_id, ()):
+                self.records[number] = self.records[number]._replace(outcome=COMMITTED if kind == COMMIT else ABORTED)
             held = self._pending.pop(batch.header.producer_id, {})
             if kind == COMMIT:
                 for key, entry in held.items():

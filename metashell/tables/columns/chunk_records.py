@@ -6,8 +6,9 @@ Types are in the frames of the metadata log and in the prefixes of coordinators'
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,16 +34,18 @@ from metashell.disk.names import REMOTE_LOG
 from metashell.tables.columns.record_walk import NULL, Rows
 from metashell.tables.columns.vectors import Array, Buffer, Headers, Ints, Mask, offsets_of, range_positions
 from metashell.tables.splits import Piece
+from metashell.tables.transactions import OUTCOMES, Markers, marker_outcome
 
 
 class ChunkRecords:
     """The records of a chunk: `rows` are all, `typed` those that are no control records."""
 
-    def __init__(self, log: str, headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> None:
+    def __init__(self, log: str, headers: Headers, buffer: Buffer, rows: Rows, place: Place, outcomes: Outcomes = None) -> None:
         self.headers = headers
         self.buffer = buffer
         self.rows = rows
         self.place = place
+        self._outcomes = outcomes
         self.is_control: Mask = headers.is_control[rows.batch]
         data = rows.part(~self.is_control) if self.is_control.any() else rows
         self.typed: TypedRows = (coordinator_rows if log in COORDINATOR_LOGS else framed_rows)(log, buffer, data)
@@ -55,6 +58,21 @@ class ChunkRecords:
         has_names = fields is None or any(name in fields for name in SAME_IN_A_FILE)
         return envelope_arrays(self.headers, rows, np.arange(len(rows)) if chosen is None else chosen, self.place if has_names else None)
 
+    def outcome_arrays(self, chosen: Ints) -> list[pa.Array]:
+        """Return producer, whether in a transaction, and outcome of some of the typed rows."""
+        batches = self.typed.rows.batch[chosen]
+        if self._outcomes is None:
+            outcomes = pa.array(np.zeros(len(chosen), np.int32))
+        else:
+            found = self._outcomes[batches]
+            outcomes = pa.array(found, mask=found == NOT_KNOWN)
+        words = pa.DictionaryArray.from_arrays(outcomes, pa.array(OUTCOMES, pa.string()))
+        return [
+            pa.array(self.headers.producer_id[batches]),
+            pa.array(self.headers.is_transactional[batches]),
+            words.cast(pa.string()),
+        ]
+
 
 def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | None) -> list[pa.Array]:
     """Return the columns that every record has, for the rows `chosen`."""
@@ -66,6 +84,45 @@ def envelope_arrays(headers: Headers, rows: Rows, chosen: Ints, place: Place | N
         pa.array(headers.leader_epoch[batches]),
         pa.array(rows.timestamp[chosen]),
     ]
+
+
+# ---- how transactions ended
+
+Outcomes = Array | None
+"""The outcome of each batch of a chunk by number, NOT_KNOWN in a stream whose rest may have the marker; None where all are committed."""
+NOT_KNOWN: Final = -1
+Ahead = Callable[[int], Markers | None]
+"""Gives the markers behind a batch's file, or behind the chunk in it; None if these cannot be read before the rows are wanted."""
+
+
+def batch_outcomes(headers: Headers, buffer: Buffer, rows: Rows, file_of_batch: Ints | None, ahead: Ahead) -> Outcomes:
+    """Return how the transactions of a chunk ended: as the next marker of their producer in the same log says."""
+    is_control = headers.is_control
+    in_transaction = headers.is_transactional & ~is_control
+    if not in_transaction.any():
+        return None
+    keys: dict[int, list[bytes | None]] = {}
+    for row in np.flatnonzero(is_control[rows.batch]).tolist():
+        keys.setdefault(int(rows.batch[row]), []).append(rows.record(buffer, row)[0])
+    outcomes = np.zeros(len(headers), np.int32)
+    known: dict[int, int] = {}
+    markers: Markers | None = None
+    file, before = -1, None
+    producers, offsets = headers.producer_id, headers.base_offset
+    for number in np.flatnonzero(in_transaction | is_control)[::-1].tolist():
+        file = 0 if file_of_batch is None else int(file_of_batch[number])
+        if file != before:
+            known, before, markers = {}, file, None
+        producer = int(producers[number])
+        if is_control[number]:
+            if (outcome := marker_outcome(keys.get(number, ()))) is not None:
+                known[producer] = outcome
+            continue
+        if producer not in known:
+            markers = markers or ahead(file)
+            known[producer] = NOT_KNOWN if markers is None else markers.outcome(producer, int(offsets[number]))
+        outcomes[number] = known[producer]
+    return outcomes
 
 
 # ---- the text of records

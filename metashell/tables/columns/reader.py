@@ -23,7 +23,7 @@ from metashell.disk.files import OpenFile
 from metashell.disk.names import DATA, METADATA
 from metashell.disk.segment import BatchFault, Tail, empty_tail, may_lack_batches, order_fault, read_batches
 from metashell.tables.batch_chain import resync, wanted_parts
-from metashell.tables.columns.chunk_records import Place, Places
+from metashell.tables.columns.chunk_records import Place, Places, batch_outcomes
 from metashell.tables.columns.chunks import (
     Chunk,
     Fault,
@@ -39,10 +39,11 @@ from metashell.tables.columns.record_tables import RecordTables, batches_table, 
 from metashell.tables.columns.record_walk import Rows
 from metashell.tables.columns.typed_tables import typed_batch
 from metashell.tables.columns.vectors import Headers, Ints, Mask
-from metashell.tables.input_files import Excerpt, open_input
+from metashell.tables.input_files import Excerpt, is_read_once, open_input
 from metashell.tables.read_options import Bounds, ReadOptions
 from metashell.tables.schemas import BATCHES, CONTROL, FAULTS
 from metashell.tables.splits import Piece, Split
+from metashell.tables.transactions import Markers, markers_behind
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -91,9 +92,9 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
         records = RecordTables(piece.log, options)
         # Of other logs compaction leaves gaps, and so does what is passed over.
         order = HeaderOrder(piece.begins_by) if piece.log == METADATA and options.only is None else None
-        for item in _wanted_items(file, items, piece, options):
+        for item, is_last in _with_last(_wanted_items(file, items, piece, options), piece):
             if isinstance(item, Chunk):
-                yield from _tables_of(item, place, records, order, options)
+                yield from _tables_of(item, _behind(piece, is_last=is_last), place, records, order, options)
                 continue
             if order is not None:
                 order.forget()
@@ -130,13 +131,36 @@ def _order_of_next(file: OpenFile, piece: Piece, order: HeaderOrder, options: Re
         yield from _tables_of_faults([fault], Place(piece), options)
 
 
+Behind = Callable[[Headers], Markers | None]
+"""Gives the markers behind a chunk; None of a stream, whose rest is not read ahead."""
+
+
+def _behind(piece: Piece, *, is_last: bool) -> Behind:
+    if is_read_once(piece.path):
+        return lambda _: Markers((), 0, 0) if is_last else None
+    return lambda headers: markers_behind(piece.path, 0 if piece.end < 0 else int(headers.position[-1] + headers.size[-1]))
+
+
+def _with_last(items: Iterator[Chunk | BatchFault], piece: Piece) -> Iterator[tuple[Chunk | BatchFault, bool]]:
+    """Yield items, each with whether a stream ends with it. Only of a stream one more is read before an item is given."""
+    if piece.end >= 0:
+        yield from ((item, False) for item in items)
+        return
+    before = next(items, None)
+    while before is not None:
+        following = next(items, None)
+        yield before, following is None
+        before = following
+
+
 def _tables_of(
-    chunk: Chunk, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
+    chunk: Chunk, behind: Behind, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     headers, buffer, rows = chunk.read()
+    outcomes = batch_outcomes(headers, buffer, rows, None, lambda _: behind(headers)) if records.need_outcomes else None
     if options.only is not None:
         rows = rows.part(_wanted_rows(headers, rows, options.only))
-    found, faults = records.read(headers, buffer, rows, place)
+    found, faults = records.read(headers, buffer, rows, place, outcomes)
     if options.wants(CONTROL):
         found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
     if options.wants(BATCHES):
@@ -278,7 +302,10 @@ def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: 
     if log == METADATA and not _in_order(pieces, headers, firsts, next_is_in_order):
         return None
     place = Places(pieces, file_of_batch)
-    found, faults = RecordTables(log, options).read(headers, buffer, rows, place)
+    records = RecordTables(log, options)
+    behind = partial(_behind_file, pieces)
+    outcomes = batch_outcomes(headers, buffer, rows, file_of_batch, behind) if records.need_outcomes else None
+    found, faults = records.read(headers, buffer, rows, place, outcomes)
     if faults or chunk.faults:
         return None
     if options.wants(CONTROL):
@@ -286,6 +313,10 @@ def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: 
     if options.wants(BATCHES):
         found.append((BATCHES, batches_table(headers, place)))
     return found
+
+
+def _behind_file(pieces: Sequence[Piece], number: int) -> Markers | None:
+    return markers_behind(pieces[number].path, pieces[number].size)
 
 
 def _gathered(pieces: Sequence[Piece]) -> tuple[Chunk | None, list[int], list[int]]:

@@ -25,7 +25,17 @@ from metashell.codec.registry import MessageType
 from metashell.common.errors import DecodeError
 from metashell.common.runtime import PausedCollector
 from metashell.common.values import REDACTED
-from metashell.tables.columns.chunk_records import ChunkRecords, OddRow, Place, Texts, envelope_arrays, spread, text_columns, texts_of_log
+from metashell.tables.columns.chunk_records import (
+    ChunkRecords,
+    OddRow,
+    Outcomes,
+    Place,
+    Texts,
+    envelope_arrays,
+    spread,
+    text_columns,
+    texts_of_log,
+)
 from metashell.tables.columns.chunks import UNKNOWN_RECORD, Fault
 from metashell.tables.columns.column_reader import ColumnReader, column_of_objects
 from metashell.tables.columns.record_walk import NULL, Rows
@@ -65,6 +75,8 @@ class _Group:
         middle = [pa.nulls(count, pa.int16()) if self.is_tombstone else pa.array(np.full(count, self.version, np.int16))]
         if self.table.key is not None:
             middle.append(pa.array(np.full(count, self.is_tombstone, np.bool_)))
+        if self.table.has_outcome:
+            middle += self.records.outcome_arrays(rows)
         envelope = self.records.envelope(self.records.typed.rows, rows, fields)
         return pa.RecordBatch.from_arrays([*envelope, *middle, *arrays], schema=self.table.schema)
 
@@ -80,11 +92,18 @@ class RecordTables:
         self._readers: dict[tuple[str, int], ColumnReader | None] = {}
         self._texts = texts_of_log(log, show_secrets=options.show_secrets)
 
-    def read(self, headers: Headers, buffer: Buffer, rows: Rows, place: Place) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
-        """Return the tables of the data records, and the records that could not be read."""
+    @property
+    def need_outcomes(self) -> bool:
+        """Return whether rows of a wanted table say how their transactions ended."""
+        return any(table.has_outcome and self.options.wants(table.name) for table in self.tables.values())
+
+    def read(
+        self, headers: Headers, buffer: Buffer, rows: Rows, place: Place, outcomes: Outcomes = None
+    ) -> tuple[list[tuple[str, pa.RecordBatch]], list[Fault]]:
+        """Return the tables of the data records, and the records that could not be read. `outcomes` are those of `batch_outcomes`."""
         if not len(rows):
             return [], []
-        records = ChunkRecords(self.log, headers, buffer, rows, place)
+        records = ChunkRecords(self.log, headers, buffer, rows, place, outcomes)
         found: list[tuple[str, pa.RecordBatch]] = []
         faults = [_fault(records, row, reason, is_serious) for row, reason, is_serious in records.typed.odd]
         for (type_id, version), chosen in records.typed.groups():

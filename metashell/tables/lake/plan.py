@@ -18,10 +18,10 @@ from functools import partial
 from itertools import pairwise, zip_longest
 
 from metashell.common.errors import PathError, UsageError
-from metashell.common.uris import errors_without_credentials, folder_of
+from metashell.common.uris import errors_without_credentials, file_name, folder_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
-from metashell.disk.names import METADATA, LogKind, parse_name
+from metashell.disk.names import COMPRESSED_SUFFIXES, METADATA, OFFSETS, LogKind, parse_name
 from metashell.disk.segment import may_lack_batches
 from metashell.tables.input_files import input_files, is_read_once, is_remote, open_input
 from metashell.tables.lake.input_conflicts import (
@@ -42,6 +42,7 @@ from metashell.tables.lake.input_conflicts import (
 from metashell.tables.lake.ledger import Anchor, Epochs, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
 from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, batch_at, hop_over_batches, probe_remote_file, visit_batches
 from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split, file_pieces, require_logs
+from metashell.tables.transactions import first_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def plan_append(
     listed = [file for path in paths for file in input_files(path, log)]
     planner = Planner(state.logs, state.sources, target_bytes, replaces=replaces, guesses=guesses)
     keys = planner.keys_of(listed)
+    if any(file.log == OFFSETS for file in listed):
+        listed, keys = planner.up_to_last_stable(listed, keys)
     if replaces:
         planner.cut_contradicted(listed, keys)
     planner.plan.seen.update(keys)
@@ -127,6 +130,8 @@ class Planner:
         self._unproved: dict[LogKey, tuple[str, str]] = {}
         self._topics: dict[str, str] = {}
         self._given = InputConflicts()
+        self._ends_at: dict[str, int] = {}
+        """Of logs of groups, the place in a file at which a transaction begins that is still open."""
 
     def keys_of(self, files: Sequence[InputFile]) -> list[LogKey]:
         """Return the log of each file. Errors: UsageError for what can be read only once."""
@@ -134,6 +139,47 @@ class Planner:
             if is_read_once(file.path):
                 raise UsageError(f"{file.path}: can be read only once, so nothing can say what of it a lake has: give a file", file.path)
         return [log_of_file(file, partial(open_input, file.path, strict=True)) for file in files]
+
+    def up_to_last_stable(self, files: Sequence[InputFile], keys: Sequence[LogKey]) -> tuple[list[InputFile], list[LogKey]]:
+        """Return the files without what lies behind the last stable offset of a log of groups.
+
+        A row of a lake never changes, so it is written once the outcome of its transaction is known. A compressed file does not grow: its
+        open transactions stay open, and it is read as a whole.
+        """
+        kept = list(zip(files, keys, strict=True))
+        # Where nothing names the node, each segment has a key of its own.
+        for folder in dict.fromkeys(folder_of(file.path) for file, _ in kept if file.log == OFFSETS):
+            own = [(file, key) for file, key in kept if folder_of(file.path) == folder and not _is_packed(file)]
+            first, start = self._first_new(own)
+            held = first_held([file.path for file, _ in own[first:]], start)
+            if held is None:
+                continue
+            number = first + held.number
+            last, key = own[number]
+            self._ends_at[last.path] = held.position
+            gone = {file.path for file, _ in own[number + (held.position > 0) :]}
+            kept = [(file, of) for file, of in kept if file.path not in gone]
+            self.plan.seen.add(key)
+            self.plan.notes.append(
+                f"{key}: read up to offset {held.offset}, where a transaction of producer {held.producer_id} is open: what follows is "
+                "added once it has ended"
+            )
+        return [file for file, _ in kept], [of for _, of in kept]
+
+    def _first_new(self, files: Sequence[tuple[InputFile, LogKey]]) -> tuple[int, int]:
+        """Return the number of the first file that may have new batches, and the place in it before which no transaction is open."""
+        for number in reversed(range(0 if self._replaces else len(files))):
+            file, key = files[number]
+            known = self._covered.get(key)
+            mark = None if known is None else known.files.get(names_of(file.path)[1])
+            if mark is None:
+                continue
+            with _opened(file) as opened:
+                size = opened.size()
+                if size is not None and self._is_as_read(opened, mark, size):
+                    return number, mark.end
+            break
+        return 0, 0
 
     def is_passed(self, file: InputFile, key: LogKey, following: InputFile) -> bool:
         """Return whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
@@ -220,6 +266,7 @@ class Planner:
             size = opened.size()
             if size is None:
                 return self._add_packed(file, key, now, version)
+            size = min(size, self._ends_at.get(file.path, size))
             found = self._ranges(file, opened, size, now, key)
         self._judge_disk(file, key, now, found)
         self._reached[key] = max(self._reached.get(key, 0), found.reached)
@@ -449,6 +496,10 @@ class Planner:
         kept = covered.copy()
         kept.remove_from(good)
         self._covered[key] = kept
+
+
+def _is_packed(file: InputFile) -> bool:
+    return file_name(file.path).rpartition(".")[2] in COMPRESSED_SUFFIXES
 
 
 @contextmanager

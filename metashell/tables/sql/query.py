@@ -19,15 +19,17 @@ import pyarrow as pa
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.terminal import update_progress
 from metashell.common.uris import shown_uri
-from metashell.disk.names import METADATA
+from metashell.disk.names import METADATA, OFFSETS
 from metashell.metadata.image.image import newer_line, newer_parts
 from metashell.tables.columns.typed_arrays import EARLIEST_MS, LATEST_MS, row_values
-from metashell.tables.dictionary import STATE_TABLES
+from metashell.tables.dictionary import CLUSTER_TABLES, GROUP_TABLES, STATE_TABLES
 from metashell.tables.read_options import Form, parts_of_notes
 from metashell.tables.schemas import UUID_MARK
+from metashell.tables.splits import absent_log
 from metashell.tables.sql.database import Database, RefusedError, Scan
 from metashell.tables.sql.sources import EventTables, LakeTables, is_lake
 from metashell.tables.state.clusters import Cluster, ImageAt, NoMetadataError, read_state
+from metashell.tables.state.groups import GroupOffsets, read_group_offsets
 from metashell.tables.state.tables import state_schemas, state_table
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ class Session:
         self._image_at = image_at
         self._columns: Form = columns
         self._clusters: list[Cluster] | None = None
+        self._group_offsets: GroupOffsets | None = None
         self._state_read: set[str] = set()
         self._has_found = False
         self._absent: dict[str, MetashellError] = {}
@@ -185,8 +188,10 @@ class Session:
             raise QueryError(error) from error
 
         def count_faults() -> int:
-            clusters = self._clusters or [] if state or self._state_scanned else []
-            return max(sum(cluster.fault_count for cluster in clusters), self._events.fault_count)
+            asked = {*state, *self._state_scanned}
+            clusters = self._clusters or [] if asked - set(GROUP_TABLES) else []
+            of_groups = self._group_offsets.fault_count if self._group_offsets and asked & set(GROUP_TABLES) else 0
+            return max(sum(cluster.fault_count for cluster in clusters), of_groups, self._events.fault_count)
 
         return Answer(
             list(schema.names),
@@ -206,25 +211,41 @@ class Session:
             self._absent[name] = reason
 
     def _read_state(self, wanted: Sequence[str]) -> None:
-        if self._clusters is None and not self._absent.keys() >= set(STATE_TABLES):
+        # The word may be a column's name: whether a table that cannot be made is needed, DuckDB says.
+        if not set(wanted) <= set(GROUP_TABLES) and self._clusters is None and not self._absent.keys() >= set(CLUSTER_TABLES):
             try:
                 self._clusters = self._read_clusters()
             except MetashellError as error:
-                # The word may be a column's name: whether the table is needed, DuckDB says.
-                for name in STATE_TABLES:
+                for name in CLUSTER_TABLES:
                     self._leave_out(name, error)
                 self._clusters = []
         for name in wanted:
-            if name not in self._state_read and name not in self._absent and self._clusters is not None:
-                self._put(name, state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
+            if name in self._state_read or name in self._absent:
+                continue
+            try:
+                self._put(name, self._state_table(name))
+            except MetashellError as error:
+                self._leave_out(name, error)
 
     def _serve_state(self, name: str, scan: Scan) -> Any:
         """Return the rows of a table of the state that a scan wants where no word of the question was its name."""
         with self._scanning_state:
             self._state_scanned.add(name)
-            if self._clusters is None:
-                self._clusters = self._read_clusters()
-            return scan.of(state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns))
+            return scan.of(self._state_table(name))
+
+    def _state_table(self, name: str) -> pa.Table:
+        """Return a table of the state. Errors: those of `read_state` and `read_group_offsets`."""
+        if name in GROUP_TABLES:
+            if self._log not in (None, OFFSETS):
+                raise absent_log(self._paths, name)
+            if self._image_at is not None:
+                raise UsageError(f"the table {name} has the newest state only: ask without --at", "--at")
+            if self._group_offsets is None:
+                self._group_offsets = read_group_offsets(self._paths, on_error=self._on_error)
+            return self._group_offsets.table(self._columns)
+        if self._clusters is None:
+            self._clusters = self._read_clusters()
+        return state_table(name, self._clusters, show_secrets=self._show_secrets, columns=self._columns)
 
     def _read_clusters(self) -> list[Cluster]:
         if self._log not in (None, METADATA):

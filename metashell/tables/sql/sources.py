@@ -27,13 +27,13 @@ from pyarrow.fs import FileType, LocalFileSystem
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import update_progress
 from metashell.common.uris import is_uri, shown_uri
-from metashell.disk.names import METADATA
+from metashell.disk.names import METADATA, OFFSETS
 from metashell.disk.outputs import temporary_files
 from metashell.tables.columns.chunk_records import with_names_once
 from metashell.tables.columns.reader import read_split
 from metashell.tables.columns.typed_arrays import UUID, as_uuids, file_schema, stored, with_children
 from metashell.tables.columns.typed_tables import schema_of, sql_batch, typed_schema
-from metashell.tables.dictionary import STATE_TABLES, log_of_table
+from metashell.tables.dictionary import CLUSTER_TABLES, GROUP_TABLES, STATE_TABLES, log_of_table
 from metashell.tables.input_files import input_files, is_read_once
 from metashell.tables.lake.layout import FORMAT, PARQUET, LakeFormat, format_of, partition_of, read_format, read_state
 from metashell.tables.lake.ledger import LakeFile, LakeState
@@ -101,7 +101,11 @@ class EventTables:
         self._files = [file for path in self._paths for file in input_files(path, self._log)]
         logs = set(map(kind_of, self._files))
         absent: dict[str, MetashellError] = {name: absent_log(self._paths, name) for name in self.schemas if not has_log(logs, name)}
-        return absent if {METADATA, None} & logs else {**absent, **dict.fromkeys(STATE_TABLES, no_metadata(self._paths))}
+        if not {METADATA, None} & logs:
+            absent.update(dict.fromkeys(CLUSTER_TABLES, no_metadata(self._paths)))
+        if not {OFFSETS, None} & logs:
+            absent.update(dict.fromkeys(GROUP_TABLES, absent_log(self._paths, GROUP_TABLES[0])))
+        return absent
 
     def name(self, named: Collection[str]) -> None:
         """Say which tables the next question names."""

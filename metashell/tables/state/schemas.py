@@ -22,6 +22,7 @@ _LISTENERS: Final = pa.map_(_TEXT, pa.struct([*_ADDRESS, ("security_protocol", _
 _FEATURES: Final = pa.map_(_TEXT, pa.struct([("min_supported_version", pa.int16()), ("max_supported_version", pa.int16())]))
 
 PARTITIONS: Final = "partitions"
+GROUP_OFFSETS: Final = "group_offsets"
 
 SCHEMAS: Final = {
     name: pa.schema([*columns, ("cluster_id", _TEXT)])
@@ -120,6 +121,19 @@ SCHEMAS: Final = {
             ("certain_to", pa.int64()),
             ("end_offset", pa.int64()),
             ("fault_count", pa.int32()),
+        ],
+        GROUP_OFFSETS: [
+            ("group_id", _TEXT),
+            ("topic", _TEXT),
+            ("topic_id", UUID),
+            ("topic_id_text", _TEXT),
+            ("partition_id", pa.int32()),
+            ("committed_offset", pa.int64()),
+            ("leader_epoch", pa.int32()),
+            ("metadata", _TEXT),
+            ("commit_timestamp", TIME),
+            ("expire_timestamp", TIME),
+            ("offset", pa.int64()),
         ],
     }.items()
 }

@@ -63,9 +63,13 @@ def _batches(name: str, cluster: Cluster, show_secrets: bool) -> Iterator[pa.Rec
     else:
         rows = list(_rows(name, cluster, show_secrets))
         for start in range(0, len(rows), _SMALL_ROWS):
-            some = rows[start : start + _SMALL_ROWS]
-            arrays = [_column(field, some) for field in list(SCHEMAS[name])[:-1]]
-            yield pa.RecordBatch.from_arrays([*arrays, same_text(cluster.cluster_id, len(some))], SCHEMAS[name].names)
+            yield rows_batch(name, rows[start : start + _SMALL_ROWS], cluster.cluster_id)
+
+
+def rows_batch(name: str, rows: Sequence[Row], cluster_id: str) -> pa.RecordBatch:
+    """Return some rows of a table, all of one cluster."""
+    arrays = [_column(field, rows) for field in list(SCHEMAS[name])[:-1]]
+    return pa.RecordBatch.from_arrays([*arrays, same_text(cluster_id, len(rows))], SCHEMAS[name].names)
 
 
 def _rows(name: str, cluster: Cluster, show_secrets: bool) -> Iterator[Row]:

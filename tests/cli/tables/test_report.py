@@ -31,7 +31,7 @@ def test_all_writes_each_report_in_each_form(tmp_path: Path) -> None:
     done = run_main(main, ["all", NODE, "--out", "."], cwd=tmp_path)
     report_count = sum(report.log == METADATA for report in REPORTS.values())
     assert (done.status, done.stdout.count(b"\n")) == (0, 1 + len(ANSWER_FORMS) * report_count)
-    missing = "left out, no log of groups (__consumer_offsets) here: group_rebalances, group_offsets, group_expiring"
+    missing = "left out, no log of groups (__consumer_offsets) here: group_rebalances, group_commits, group_expiring"
     assert done.stderr == f"metashell report: {missing}\n"
     whole = run_main(main, ["all", str(Path(NODE).parent), "--out", "whole"], cwd=tmp_path)
     assert (whole.status, whole.stdout.count(b"\n"), whole.stderr) == (0, 1 + len(ANSWER_FORMS) * len(REPORTS), "")
@@ -39,6 +39,12 @@ def test_all_writes_each_report_in_each_form(tmp_path: Path) -> None:
     links = re.findall(r'<a href="([^"]+)"', (tmp_path / "whole/index.html").read_text())
     assert {f"{name}.html" for name in REPORTS} == set(links)
     assert '<a href="index.html">' in (tmp_path / "whole/timeline.html").read_text()
+
+
+def test_a_report_is_found_by_its_former_name_too(tmp_path: Path) -> None:
+    whole = str(Path(NODE).parent)
+    done = run_main(main, ["group_commits", whole], cwd=tmp_path)
+    assert done.status == 0 and run_main(main, ["group_offsets", whole], cwd=tmp_path).stdout == done.stdout
 
 
 def test_without_a_directory_it_prints_a_table_for_people(tmp_path: Path) -> None:

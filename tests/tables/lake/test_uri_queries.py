@@ -65,7 +65,7 @@ def test_partitions_with_equal_offsets_are_logs_of_their_own(s3: str, query: str
         (tmp_path / "node" / f"__consumer_offsets-{number}" / segment(0)).write_bytes(commits(0, 6))
     node(tmp_path / "node")
     uri = put(tmp_path / "node", f"{s3}/node{query}")
-    for name in ("group_offsets", "group_expiring", "group_rebalances"):
+    for name in ("group_commits", "group_expiring", "group_rebalances"):
         here, there = (run_local([REPORTS[name]], [place]).tables[name].to_pylist() for place in (str(tmp_path / "node"), uri))
         assert there == here
-    assert sum(row["commits"] for row in run_local([REPORTS["group_offsets"]], [uri]).tables["group_offsets"].to_pylist()) == 12
+    assert sum(row["commits"] for row in run_local([REPORTS["group_commits"]], [uri]).tables["group_commits"].to_pylist()) == 12

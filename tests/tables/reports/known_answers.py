@@ -37,7 +37,7 @@ COLUMNS: dict[str, str] = {
     "controller_elections": "elected_at epoch log_offset previous_leader_id leader_id led_ms silence_ms records batches",
     "metadata_growth": "source checkpoint hour type records bytes",
     "group_rebalances": "group_id protocol generation started_at settled_ms joined departed members partitions_moved",
-    "group_offsets": "group_id topic partition hour commits first_offset last_offset rewinds deletions",
+    "group_commits": "group_id topic partition hour commits first_offset last_offset rewinds deletions",
     "group_expiring": "group_id kind topic partition committed committed_at expires_at hours_left",
 }
 """The columns of the rows, in their order."""

@@ -125,7 +125,7 @@ def member(group: Group, line: Line) -> None:
     group.present.add(who)
 
 
-def group_offsets(files: list[Path]) -> list[Row]:
+def group_commits(files: list[Path]) -> list[Row]:
     found: dict[tuple[Any, ...], Line] = {}
     last: dict[tuple[Any, ...], int | None] = {}
     for records in logs(files):

@@ -25,7 +25,7 @@ DRAWN_PAGES = Path(__file__).parent / "drawn"
 AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 CHECKPOINTS = [f"{end:020}-{end // 9:010}.checkpoint" for end in range(3, 30)]
 NAMES = ["orders", "a" * 80, *(f"name-{number}" for number in range(9))]
-SPANS = {"leadership_churn": timedelta(days=3), "group_offsets": timedelta(days=70), "timeline": timedelta(hours=5)}
+SPANS = {"leadership_churn": timedelta(days=3), "group_commits": timedelta(days=70), "timeline": timedelta(hours=5)}
 """What the times of a report span, where that is not half a minute."""
 WORDS: dict[str, list[Any]] = {
     "kind": ["election", "broker", "broker", "feature", "config", "ISR storm"],
@@ -83,7 +83,7 @@ def same(request: pytest.FixtureRequest, name: str, text: str) -> None:
     assert text == path.read_text("utf-8")
 
 
-DRAWN = ("broker_sessions", "group_offsets", "leadership_churn", "metadata_growth", "replica_skew", "timeline")
+DRAWN = ("broker_sessions", "group_commits", "leadership_churn", "metadata_growth", "replica_skew", "timeline")
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -96,7 +96,7 @@ def test_a_page_is_drawn_as_it_was(request: pytest.FixtureRequest, name: str) ->
 def test_the_index_is_drawn_as_it_was(request: pytest.FixtureRequest) -> None:
     state = CurrentState("<c>", "at the end of its log, offset 9", "3 checks of 2 partitions: nothing found", [])
     answers = {name: answer(name, 5) for name in ("timeline", "broker_sessions", "quota_history")}
-    page = render_index(answers, [REPORTS["group_offsets"]], Judged([state], "x: no"), sources="<here>", notes=("one",), fault_count=1)
+    page = render_index(answers, [REPORTS["group_commits"]], Judged([state], "x: no"), sources="<here>", notes=("one",), fault_count=1)
     same(request, "index.html", page[page.index("<body") :].replace("><", ">\n<"))
 
 

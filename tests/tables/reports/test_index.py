@@ -43,9 +43,9 @@ def event(number: int = 0, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_report_without_its_log_is_named_and_is_no_link() -> None:
-    text = render_index(answers(), [REPORTS["group_offsets"]], judged(), sources="x", fault_count=2)
+    text = render_index(answers(), [REPORTS["group_commits"]], judged(), sources="x", fault_count=2)
     assert "Committed offsets of groups <b>not answered: no log of groups (__consumer_offsets) here</b>" in text
-    assert "group_offsets.html" not in text
+    assert "group_commits.html" not in text
     assert re.search(r'<a href="under_replicated.html">Under-replicated partitions</a> 69 rows, <b>36 open</b>, .*2 places left out', text)
     assert "Metadata growth" not in text, "it was not asked for"
     words = open_words(REPORTS["timeline"], answers()["timeline"])

@@ -21,13 +21,13 @@ from tests.quick import quick
 from tests.tables.reports import known_answers
 from tests.tables.reports.known_access import acl_history, quota_history, replica_skew, scram_history
 from tests.tables.reports.known_answers import COLUMNS, Metadata, Row
-from tests.tables.reports.known_groups import FOREVER, RETENTION_MS, group_expiring, group_offsets, group_rebalances
+from tests.tables.reports.known_groups import FOREVER, RETENTION_MS, group_commits, group_expiring, group_rebalances
 from tests.tables.reports.known_timeline import timeline
 
 CLUSTERS = ("4.3.1/main", "3.9.2/main", "3.3.2/main", "4.3.1/default")
 ACCESS_ANSWERS = {function.__name__: function for function in (quota_history, acl_history, scram_history, replica_skew)}
 METADATA_ANSWERS = {**known_answers.METADATA_ANSWERS, **ACCESS_ANSWERS, "timeline": timeline}
-GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_offsets": group_offsets, "group_expiring": group_expiring}
+GROUP_ANSWERS = {"group_rebalances": group_rebalances, "group_commits": group_commits, "group_expiring": group_expiring}
 
 
 def plain(value: Any) -> Any:
@@ -223,7 +223,7 @@ def test_a_commit_counts_where_its_transaction_was_committed(tmp_path: Path) -> 
         for log in load_logs([str(tmp_path / str(share))]).logs:
             for raw in log.fold.groups():
                 known.update({(kafka_text(raw), *key): committed.offset for key, committed in log.fold.committed(raw)})
-        answer = run_local([REPORTS["group_offsets"]], [str(tmp_path / str(share))]).tables["group_offsets"]
+        answer = run_local([REPORTS["group_commits"]], [str(tmp_path / str(share))]).tables["group_commits"]
         newest = {(row["group_id"], row["topic"], row["partition"]): row for row in answer.to_pylist()}
         kept = {key: row["last_offset"] for key, row in newest.items() if not row["deletions"]}
         assert len(kept) > 5

@@ -76,8 +76,8 @@ def test_a_page_follows_light_and_dark_and_its_charts_take_its_colours() -> None
 
 
 def test_two_pages_of_one_answer_are_equal() -> None:
-    answer = hostile_answer("group_offsets")
-    assert render_page(REPORTS["group_offsets"], answer, sources="x") == render_page(REPORTS["group_offsets"], answer, sources="x")
+    answer = hostile_answer("group_commits")
+    assert render_page(REPORTS["group_commits"], answer, sources="x") == render_page(REPORTS["group_commits"], answer, sources="x")
 
 
 def test_a_long_answer_shows_its_first_rows_and_how_many_there_are() -> None:

@@ -22,13 +22,14 @@ from metashell.metadata.checks.partitions import is_under_replicated
 from metashell.metadata.history import parse_moment
 from metashell.metadata.history.sources import image_as_of
 from metashell.metadata.image import EMPTY_IMAGE, MetadataDelta, MetadataImage, load_image
-from metashell.tables.dictionary import STATE_TABLES
+from metashell.tables.dictionary import CLUSTER_TABLES, STATE_TABLES
 from metashell.tables.sql import query as query_module
 from metashell.tables.sql import sources
 from metashell.tables.sql.database import Database
 from metashell.tables.sql.query import Session, query
 from metashell.tables.state import tables
 from metashell.tables.state.clusters import NoMetadataError, copies_by_cluster, read_state
+from metashell.tables.state.groups import GroupOffsets, read_group_offsets
 from metashell.tables.state.schemas import SCHEMAS
 from metashell.tables.state.tables import plain, state_batches, state_table
 from tests.golden_cases import SUBSET_ROOT
@@ -39,6 +40,7 @@ from tests.tables.test_remote_s3 import upload
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 OLDER = SUBSET_ROOT / "3.9.2/main/data/stopped"
 DEMO = Path(__file__).parents[3] / "metashell" / "demo" / "data"
+GROUPS = SUBSET_ROOT / "4.3.1/main/data/stopped/node-4"
 Row = dict[str, Any]
 
 
@@ -155,12 +157,13 @@ def test_an_image_of_objects_has_the_same_tables() -> None:
 def test_every_table_has_the_columns_and_types_that_its_schema_says() -> None:
     assert tuple(sorted(SCHEMAS)) == tuple(sorted(STATE_TABLES))
     (cluster,) = read_state([str(DEMO)])
+    (of_groups,) = read_group_offsets([str(GROUPS)]).batches
     for name, schema in SCHEMAS.items():
-        (batch,) = state_batches(name, cluster)
+        (batch,) = state_batches(name, cluster) if name in CLUSTER_TABLES else [of_groups]
         assert plain(name, batch).schema == schema and batch.num_rows, name
         # It is the same in all rows of most answers, so others have the room first.
         assert schema.names[-1] == "cluster_id"
-        assert state_table(name, []).num_rows == 0
+        assert (state_table(name, []) if name in CLUSTER_TABLES else GroupOffsets([], 0).table()).num_rows == 0
 
 
 def test_copies_are_read_together_where_nothing_tells_their_clusters_apart(tmp_path: Path) -> None:
