@@ -11,19 +11,18 @@ anew, or is another one, and nothing is written. In a compacted log only epochs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, zip_longest
 
-from metashell.common.errors import PathError, UsageError
-from metashell.common.uris import errors_without_credentials, file_name, folder_of
+from metashell.common.errors import UsageError
+from metashell.common.uris import errors_without_credentials, folder_of
 from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
-from metashell.disk.names import COMPRESSED_SUFFIXES, METADATA, OFFSETS, LogKind, parse_name
+from metashell.disk.names import METADATA, LogKind, parse_name
 from metashell.disk.segment import may_lack_batches
-from metashell.tables.input_files import input_files, is_read_once, is_remote, open_input
+from metashell.tables.input_files import input_files, is_read_once, open_input
 from metashell.tables.lake.input_conflicts import (
     Batches,
     BatchJudge,
@@ -40,9 +39,9 @@ from metashell.tables.lake.input_conflicts import (
     topic_of,
 )
 from metashell.tables.lake.ledger import Anchor, Epochs, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
-from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, batch_at, hop_over_batches, probe_remote_file, visit_batches
+from metashell.tables.lake.remote_probe import batch_at, hop_over_batches, probe_remote_file, visit_batches
+from metashell.tables.lake.stable_ends import is_as_read, open_to_plan, up_to_last_stable
 from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split, file_pieces, require_logs
-from metashell.tables.transactions import first_held
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,10 @@ def plan_append(
     listed = [file for path in paths for file in input_files(path, log)]
     planner = Planner(state.logs, state.sources, target_bytes, replaces=replaces, guesses=guesses)
     keys = planner.keys_of(listed)
-    if any(file.log == OFFSETS for file in listed):
-        listed, keys = planner.up_to_last_stable(listed, keys)
+    stable = up_to_last_stable(listed, keys, {} if replaces else state.logs)
+    planner.ends_at, listed, keys = stable.ends_at, stable.files, stable.keys
+    planner.plan.seen.update(stable.held)
+    planner.plan.notes += stable.held.values()
     if replaces:
         planner.cut_contradicted(listed, keys)
     planner.plan.seen.update(keys)
@@ -130,8 +131,7 @@ class Planner:
         self._unproved: dict[LogKey, tuple[str, str]] = {}
         self._topics: dict[str, str] = {}
         self._given = InputConflicts()
-        self._ends_at: dict[str, int] = {}
-        """Of logs of groups, the place in a file at which a transaction begins that is still open."""
+        self.ends_at: dict[str, int] = {}
 
     def keys_of(self, files: Sequence[InputFile]) -> list[LogKey]:
         """Return the log of each file. Errors: UsageError for what can be read only once."""
@@ -139,47 +139,6 @@ class Planner:
             if is_read_once(file.path):
                 raise UsageError(f"{file.path}: can be read only once, so nothing can say what of it a lake has: give a file", file.path)
         return [log_of_file(file, partial(open_input, file.path, strict=True)) for file in files]
-
-    def up_to_last_stable(self, files: Sequence[InputFile], keys: Sequence[LogKey]) -> tuple[list[InputFile], list[LogKey]]:
-        """Return the files without what lies behind the last stable offset of a log of groups.
-
-        A row of a lake never changes, so it is written once the outcome of its transaction is known. A compressed file does not grow: its
-        open transactions stay open, and it is read as a whole.
-        """
-        kept = list(zip(files, keys, strict=True))
-        # Where nothing names the node, each segment has a key of its own.
-        for folder in dict.fromkeys(folder_of(file.path) for file, _ in kept if file.log == OFFSETS):
-            own = [(file, key) for file, key in kept if folder_of(file.path) == folder and not _is_packed(file)]
-            first, start = self._first_new(own)
-            held = first_held([file.path for file, _ in own[first:]], start)
-            if held is None:
-                continue
-            number = first + held.number
-            last, key = own[number]
-            self._ends_at[last.path] = held.position
-            gone = {file.path for file, _ in own[number + (held.position > 0) :]}
-            kept = [(file, of) for file, of in kept if file.path not in gone]
-            self.plan.seen.add(key)
-            self.plan.notes.append(
-                f"{key}: read up to offset {held.offset}, where a transaction of producer {held.producer_id} is open: what follows is "
-                "added once it has ended"
-            )
-        return [file for file, _ in kept], [of for _, of in kept]
-
-    def _first_new(self, files: Sequence[tuple[InputFile, LogKey]]) -> tuple[int, int]:
-        """Return the number of the first file that may have new batches, and the place in it before which no transaction is open."""
-        for number in reversed(range(0 if self._replaces else len(files))):
-            file, key = files[number]
-            known = self._covered.get(key)
-            mark = None if known is None else known.files.get(names_of(file.path)[1])
-            if mark is None:
-                continue
-            with _opened(file) as opened:
-                size = opened.size()
-                if size is not None and self._is_as_read(opened, mark, size):
-                    return number, mark.end
-            break
-        return 0, 0
 
     def is_passed(self, file: InputFile, key: LogKey, following: InputFile) -> bool:
         """Return whether a segment need not be opened: it was read, the next one begins within what the lake has, and it holds neither
@@ -261,12 +220,12 @@ class Planner:
                 "created anew; --replace removes what the lake has of the old one, and writes what is here",
                 file.path,
             )
-        with _opened(file) as opened:
+        with open_to_plan(file) as opened:
             version = seal_of(file, opened)
             size = opened.size()
             if size is None:
                 return self._add_packed(file, key, now, version)
-            size = min(size, self._ends_at.get(file.path, size))
+            size = min(size, self.ends_at.get(file.path, size))
             found = self._ranges(file, opened, size, now, key)
         self._judge_disk(file, key, now, found)
         self._reached[key] = max(self._reached.get(key, 0), found.reached)
@@ -299,7 +258,7 @@ class Planner:
         name = names_of(file.path)[1]
         mark = now.files.get(name)
         judge = BatchJudge(file, now, may_fall=self._replaces)
-        if mark is not None and first is not None and self._is_as_read(opened, mark, size):
+        if mark is not None and first is not None and is_as_read(opened, mark, size):
             judge.is_proved = True
             self._ends[key, folder_of(file.path)] = mark.last.last + 1
             if size in (mark.size, mark.end):
@@ -310,11 +269,6 @@ class Planner:
         if first is None or first[0].base >= now.offsets.end:
             return self._all_from(file, opened, size, 0, None if first is None else first[0], key)
         return self._batch_by_batch(file, opened, size, now, judge, key)
-
-    def _is_as_read(self, opened: OpenFile, mark: FileMark, size: int) -> bool:
-        """Return whether the last batch that was read is where it was."""
-        last = batch_at(opened, mark.position) if size >= mark.end else None
-        return last is not None and last == (mark.last, mark.end - mark.position)
 
     def _all_from(self, file: InputFile, opened: OpenFile, size: int, start: int, first: Anchor | None, key: LogKey) -> _Found:
         """Everything behind a place that is known to start a batch."""
@@ -384,7 +338,7 @@ class Planner:
         """Plan a compressed file, which is read front to back: all of it or nothing. Return whether it is read."""
         judge = BatchJudge(file, now, may_fall=self._replaces)
         runs = LakeGaps(now, judge)
-        with _opened(file) as opened:
+        with open_to_plan(file) as opened:
             visit_batches(opened, -1, runs.visit)
         judge.require(self._covered.get(key), self._given, key)
         self._reached[key] = max(self._reached.get(key, 0), runs.reached)
@@ -468,7 +422,7 @@ class Planner:
         begins, good, is_contradicted = None, 0, False
         for file in files:
             judge = BatchJudge(file, covered)
-            with _opened(file) as opened:
+            with open_to_plan(file) as opened:
                 size = opened.size()
                 runs = LakeGaps(covered, judge)
                 visit_batches(opened, -1 if size is None else size, runs.visit)
@@ -496,20 +450,6 @@ class Planner:
         kept = covered.copy()
         kept.remove_from(good)
         self._covered[key] = kept
-
-
-def _is_packed(file: InputFile) -> bool:
-    return file_name(file.path).rpartition(".")[2] in COMPRESSED_SUFFIXES
-
-
-@contextmanager
-def _opened(file: InputFile) -> Iterator[OpenFile]:
-    """A file to plan with. Errors: MetashellError where a disk or a store cannot be read: what is behind it must not count as read."""
-    with open_input(file.path, strict=True) as opened:
-        size = opened.size()
-        yield CachedFile(opened, size) if is_remote(opened) and size is not None and size <= KEPT_MAX else opened
-        if opened.trouble is not None and opened.size() is not None:
-            raise PathError(f"{opened.name}: {opened.trouble}", file.path)
 
 
 @dataclass(slots=True)
