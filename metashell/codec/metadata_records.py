@@ -374,11 +374,7 @@ def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int
         _overheads.append(2 * (len(header) + 2))
     if first == 0:
         return _headers, _header_sizes, _overheads
-    return (
-        list(islice(_headers, first, last)),
-        list(islice(_header_sizes, first, last)),
-        list(islice(_overheads, first, last)),
-    )
+    return _headers[first:last], _header_sizes[first:last], _overheads[first:last]
 
 
 def record_headers(count: int) -> list[bytes]:

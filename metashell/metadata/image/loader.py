@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_HEADER, read_control_record
@@ -134,8 +135,12 @@ class ImageLoader:
 
     def load_snapshot_batch(self, batch: Batch) -> None:
         """Replay one batch of a snapshot, whose offsets count from 0 in its own file."""
+        deque(self.load_snapshot_steps(batch), 0)
+
+    def load_snapshot_steps(self, batch: Batch) -> Generator[None, None, None]:
+        """`load_snapshot_batch` in steps of some milliseconds; nothing else may be asked of the loader before the last one."""
         self._in_snapshot = True
-        self._load(batch, 0)
+        yield from self._load(batch, 0)
         self._in_snapshot = False
 
     def load_batch(self, batch: Batch, from_offset: int = 0) -> None:
@@ -144,9 +149,13 @@ class ImageLoader:
         Example: a checkpoint ends at offset 120, and the log has a batch of offsets 118 to 125. Records 118 and 119 are in the checkpoint.
         Replayed twice, a partition change would raise its epochs twice.
         """
-        self._load(batch, from_offset)
+        deque(self.load_steps(batch, from_offset), 0)
 
-    def _load(self, batch: Batch, from_offset: int) -> None:
+    def load_steps(self, batch: Batch, from_offset: int = 0) -> Generator[None, None, None]:
+        """`load_batch` in steps of some milliseconds; nothing else may be asked of the loader before the last one."""
+        yield from self._load(batch, from_offset)
+
+    def _load(self, batch: Batch, from_offset: int) -> Generator[None, None, None]:
         self._batch = batch
         header = batch.header
         try:
@@ -158,14 +167,14 @@ class ImageLoader:
             if header.is_control:
                 self._load_control(batch)
             else:
-                self._load_data(batch, from_offset)
+                yield from self._load_data(batch, from_offset)
         except BrokenBatchError as error:
             self._add_fault(header.base_offset + error.index, "", str(error))
         except DecodeError as error:
             self._add_fault(header.base_offset, "", str(error))
         self._position.pass_batch(header, self._in_snapshot)
 
-    def _load_data(self, batch: Batch, from_offset: int) -> None:
+    def _load_data(self, batch: Batch, from_offset: int) -> Generator[None, None, None]:
         count = batch.header.count
         if count < 0:
             raise DecodeError(f"record count {count} is negative")
@@ -175,7 +184,7 @@ class ImageLoader:
                 if batch.header.base_offset + fields[0] >= from_offset:
                     self.replay_value(buf, fields)
             return
-        self._scanner.replay_records(buf if end == len(buf) else buf[:end], start, count, self)
+        yield from self._scanner.replay_steps(buf if end == len(buf) else buf[:end], start, count, self)
 
     # ---- records, as the scanner's sink
 

@@ -96,9 +96,12 @@ class Hints:
 
     def forget_topic(self, name: str) -> None:
         """Drop the name of a topic that neither view knows."""
-        names = self._names.get(collision_key(name))
+        key = collision_key(name)
+        names = self._names.get(key)
         if names is not None:
             names.discard(name)
+            if not names:
+                del self._names[key]
 
     def add_replicas(self, topic_id: bytes, partition_id: int, replicas: Iterable[int]) -> None:
         handle = self._serial(topic_id) << _PARTITION_BITS | partition_id & _PARTITION_MASK

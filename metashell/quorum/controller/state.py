@@ -83,7 +83,8 @@ class State:
         self.acl_hints = AclHints()
         self.authorizer = Authorizer(AclsImage(), self.acl_hints, frozenset(), allows_without_acl=False, is_configured=False)
         self._written: deque[tuple[int, View]] = deque()
-        self._removed: list[tuple[str, bytes]] = []
+        self._touched: list[tuple[str, bytes]] = []
+        """The names and ids of topics that were made or removed since the hints were last dropped."""
         self._removed_acls: list[tuple[bytes, Acl]] = []
 
     @property
@@ -125,7 +126,7 @@ class State:
         self.tip = self.committed = View(image, Map(dict.fromkeys(image.cluster.brokers, offset)))
         self.committed_offset = self.stable_offset = offset
         self._written.clear()
-        self._removed.clear()
+        self._touched.clear()
         self._removed_acls.clear()
         self.acl_hints = acl_hints
         self._hints = Hints()
@@ -239,7 +240,7 @@ class State:
         if kind == "RemoveTopicRecord":
             topic = delta.topics.topic(record.topic_id)
             if topic is not None:
-                self._removed.append((topic.name, topic.id))
+                self._touched.append((topic.name, topic.id))
             return
         if kind == "AccessControlEntryRecord":
             self.acl_hints.add(record.id, acl_of(record))
@@ -258,6 +259,8 @@ class State:
                 hints.note(record.topic_id, record.partition_id, partition_from_record(record))
         elif kind == "TopicRecord":
             hints.add_topic(record.name)
+            # What is made and never committed, or in a transaction that is aborted, is gone again without a record.
+            self._touched.append((record.name, record.topic_id))
 
     def _follow_broker(self, kind: str, record: Any) -> None:
         """Let the volatile state of a broker follow its registration."""
@@ -304,13 +307,13 @@ class State:
         if self._scan is not None:
             return
         topics = self.image.topics
-        for name, topic_id in self._removed:
+        for name, topic_id in self._touched:
             if name not in topics.by_name:
                 self._hints.forget_topic(name)
             # A transaction that was aborted brings its topics back.
             if topic_id not in topics.by_id:
                 self._hints.forget_partitions(topic_id)
-        self._removed.clear()
+        self._touched.clear()
 
     def renounce(self) -> None:
         """Give leadership up: drop everything that is not committed."""
@@ -319,6 +322,7 @@ class State:
         # Hints are not undone: they may name too much.
         self.tip = self.committed
         self._written.clear()
+        self._drop_hints()
         self.heartbeats = Heartbeats(self.settings.session_timeout_ms)
 
     def partition(self, topic_id: bytes, partition_id: int) -> PartitionRegistration | None:

@@ -204,9 +204,19 @@ class Replica:
 
     def may_stand(self) -> bool:
         """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""
-        if self.recovering is not None or not self.config.may_stand:
+        if self.recovering is not None or not self.config.may_stand or self.is_loading():
             return False
         return (self.is_voter or self.is_leaving()) and self.role.epoch < 0x7FFFFFFF
+
+    def is_loading(self) -> bool:
+        """Whether the application has not taken in the latest snapshot.
+
+        A replica that stood before that would lead and answer nobody: its claim waits for the snapshot, a million partitions take seconds,
+        and a follower that has loaded could have led meanwhile. It votes and fetches as before. It always ends: a snapshot is handed out
+        whether or not a leader is known, and what cannot be loaded stops the replica.
+        """
+        latest = self.latest_snapshot()
+        return latest is not None and any(max(listener.next_offset, 0) < latest.offset for listener in self.listeners.values())
 
     def is_leaving(self) -> bool:
         """Whether the last voter set removed this replica, and is not known to be committed.

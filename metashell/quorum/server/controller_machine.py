@@ -41,8 +41,8 @@ from metashell.quorum.controller.decision import TOO_LARGE
 from metashell.quorum.raft.messages import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
 from metashell.quorum.raft.roles import Leader
 from metashell.quorum.server.event_queue import NOBODY, EventQueue, Pace, ServerEvent, Steps
-from metashell.quorum.server.feed import RECORDS_AT_ONCE, loaded_snapshot
-from metashell.quorum.server.records import SnapshotToMake, records_of
+from metashell.quorum.server.feed import loaded_snapshot
+from metashell.quorum.server.records import RECORDS_AT_ONCE, SnapshotToMake, records_of
 
 if TYPE_CHECKING:
     from metashell.net.fair_queue import Asker

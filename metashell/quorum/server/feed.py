@@ -29,12 +29,13 @@ from metashell.metadata.image.writer import write_image
 from metashell.quorum.raft.ready import Committed, LeaderChanged, ListenerId, Notice, Ready, SnapshotToLoad, TruncatedTo
 from metashell.quorum.server.records import (
     PIECE_SIZE,
+    RECORDS_AT_ONCE,
     SnapshotGoneError,
     SnapshotToMake,
     StateMachine,
     log_batches,
     may_finalize,
-    refuse_unknown,
+    refuse_unknown_steps,
     snapshot_batches,
 )
 
@@ -153,8 +154,8 @@ class ImageMachine:
         """See StateMachine."""
         loader = self._loader
         for batch in batches:
-            loader.load_batch(batch)
-            refuse_faults(loader, batch)
+            await in_turns(loader.load_steps(batch))
+            await in_turns(fault_steps(loader, batch))
             self._size += len(batch.data)
         if self._size < self._snapshot_after_size:
             return None
@@ -188,26 +189,30 @@ async def loaded_snapshot(id: OffsetAndEpoch, batches: Iterable[RecordBatch]) ->
     """A loader that has a whole snapshot. Errors: LogCorruptError for anything odd in it."""
     loader = ImageLoader(EMPTY_IMAGE, snapshot_id=id)
     for batch in batches:
-        loader.load_snapshot_batch(batch)
-        refuse_faults(loader, batch)
-        # A batch may have thousands of records: others have their turn in between.
-        await asyncio.sleep(0)
+        # A batch may have 80 000 records, which take 80 ms.
+        await in_turns(loader.load_snapshot_steps(batch))
+        await in_turns(fault_steps(loader, batch))
     return loader
 
 
-def refuse_faults(loader: ImageLoader, batch: RecordBatch) -> None:
-    """Raise LogCorruptError, one line, for the first record of a batch that a loader could not apply, or must not."""
+async def in_turns(steps: Iterator[None]) -> None:
+    """Run steps to their end; after each, the last one too, others have their turn."""
+    for _ in steps:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+def fault_steps(loader: ImageLoader, batch: RecordBatch) -> Iterator[None]:
+    """Raise LogCorruptError, one line, for the first record of a batch that a loader could not apply, or must not; in steps."""
     # The loader sees whatever is newer but for levels of features, which are data to it.
     if loader.faults or loader.unread or may_finalize(batch):
-        refuse_unknown(batch)
+        yield from refuse_unknown_steps(batch)
     if loader.faults:
         fault = loader.faults[0]
         raise LogCorruptError(fault.file, fault.offset, f"{fault.record_type}: {fault.reason}" if fault.record_type else fault.reason)
 
 
 SLICE_S: Final = 0.002
-RECORDS_AT_ONCE: Final = 500
-"""Records of a slice, at most: what the clock of a simulation does not end, this does."""
 _RECORDS_BETWEEN_LOOKS: Final = 25
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, read_control_record
-from metashell.codec.batches import CODEC_MASK, CONTROL, CheckedBatch, RecordBatch, read_batch_header, walk_records
+from metashell.codec.batches import CODEC_MASK, CONTROL, CheckedBatch, RecordBatch, RecordFields, read_batch_header, walk_records
 from metashell.codec.dispatch import METADATA_TYPES
 from metashell.codec.framing import checked_batches
 from metashell.codec.metadata_records import (
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 PIECE_SIZE: Final = 1024 * 1024
 """Bytes of the log or of a snapshot that are read at once, unless one batch is larger."""
+RECORDS_AT_ONCE: Final = 500
+"""Records of a step, at most: what the clock of a simulation does not end, this does. Each takes some microseconds, decoded some 20."""
 LOG_NAME: Final = "metadata log"
 
 _LEVEL: Final = bytes((FRAME_VERSION, message_type("metadata", "FeatureLevelRecord").key or 0, 0))
@@ -71,17 +74,37 @@ def records_of(batch: RecordBatch) -> Iterator[VersionedRecord]:
 
 def refuse_unknown(batch: RecordBatch) -> None:
     """Raise LogCorruptError for a batch with a record newer than this release, by its type, version or finalized level."""
+    deque(refuse_unknown_steps(batch), 0)
+
+
+def refuse_unknown_steps(batch: RecordBatch) -> Iterator[None]:
+    """`refuse_unknown`, at most `RECORDS_AT_ONCE` records a step."""
     if batch.header.is_control:
         for record in batch.records():
             _refuse_control(batch.file, record.offset, record.key, record.value)
         return
     base_offset, count = batch.header.base_offset, batch.header.count
-    buf, start, end = batch.records_area(MAX_DECOMPRESSED)
-    found: list[tuple[int, int, int]] = []
-    if _unusual_records_loop()(buf if end == len(buf) else buf[:end], start, 0, count, found.append) == GAVE_UP:
-        found = [(fields[0], fields[4], fields[4] + max(fields[5], 0)) for fields in walk_records(buf, start, end, count)]
-    for delta, value, stop in found:
-        _record_of(batch.file, base_offset + delta, buf[value:stop])
+    buf, at, end = batch.records_area(MAX_DECOMPRESSED)
+    data = buf if end == len(buf) else buf[:end]
+    for first in range(0, count, RECORDS_AT_ONCE):
+        if first:
+            yield
+        found: list[tuple[int, int, int]] = []
+        after = _unusual_records_loop()(data, at, first, min(count - first, RECORDS_AT_ONCE), found.append)
+        if after == GAVE_UP:
+            yield from _refuse_each(batch.file, base_offset, data, walk_records(data, at, end, count - first))
+            return
+        at = after
+        for index, value, stop in found:
+            _record_of(batch.file, base_offset + first + index, data[value:stop])
+
+
+def _refuse_each(file: str, base_offset: int, data: bytes, walked: Iterator[RecordFields]) -> Iterator[None]:
+    """Decode each record to see whether it is known: of a batch that is framed in an unusual way."""
+    while piece := list(islice(walked, RECORDS_AT_ONCE)):
+        for fields in piece:
+            _record_of(file, base_offset + fields[0], data[fields[4] : fields[4] + max(fields[5], 0)])
+        yield
 
 
 def may_finalize(batch: RecordBatch) -> bool:

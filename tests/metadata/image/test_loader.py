@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.registry import message_type
 from metashell.common.values import OffsetAndEpoch
 from metashell.metadata.image import ImageLoader, load_image
+from metashell.metadata.image.scanner import RECORDS_AT_ONCE
 from tests.metadata.image.batches import EPOCH, TIMESTAMP, ListSource, Trouble, batch, batch_of_values, control_batch, record, sealed, value
 from tests.metadata.image.eager import EagerModel, plain
 from tests.metadata.image.histories import History, histories
@@ -38,6 +40,20 @@ def load(*batches: RecordBatch):
     for item in batches:
         loader.load_batch(item)
     return loader.finish()
+
+
+@pytest.mark.parametrize("made", [lambda n: partition(n), lambda n: record("ConfigRecord", resource_type=4, name=f"k{n}", value="v")])
+def test_a_batch_is_loaded_a_bounded_number_of_records_at_a_time(made: Callable[[int], object]):
+    count = 3 * RECORDS_AT_ONCE + 5
+    large = batch(topic(), *(made(number) for number in range(count)))
+    loader = ImageLoader()
+    taken: list[int] = []
+    for _ in loader.load_snapshot_steps(large):
+        image = loader.image()
+        taken.append(image.topics.partition_count + sum(len(values) for _, values in image.configs.items()))
+
+    assert taken == [number * RECORDS_AT_ONCE - 1 for number in (1, 2, 3)]
+    assert loader.image().topics == load(large).topics and loader.image().configs == load(large).configs
 
 
 @settings(max_examples=EXAMPLES)

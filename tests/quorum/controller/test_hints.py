@@ -84,6 +84,31 @@ def test_the_room_of_removed_topics_is_reclaimed() -> None:
     assert (kept, 5) in set(hints.of_broker(2))
 
 
+def test_names_that_could_collide_are_forgotten_with_their_topics() -> None:
+    cluster = Cluster()
+    cluster.register(1)
+    names = cluster.state.hints._names
+
+    def begin(name: str) -> Decision:
+        topic = messages.TopicRecord(name=name, topic_id=name.encode().rjust(16))
+        return Decision(None, [(messages.BeginTransactionRecord(name="open"), 0), (topic, 0)])
+
+    for number in range(5):
+        cluster.create(f"a.{number}", (1,))
+        made = messages.DeleteTopicsRequest
+        cluster.ask(20, 6, made(topics=(made.DeleteTopicState(name=f"a.{number}"),), timeout_ms=1000))
+    assert not names
+    # A topic whose transaction is aborted, or whose record a lost leadership took along, is removed by no record.
+    cluster.write(begin("a.5"))
+    assert names
+    cluster.write(Decision(None, [(messages.AbortTransactionRecord(reason="r"), 0)]))
+    assert not names
+    cluster.write(Decision(None, [(messages.TopicRecord(name="a.6", topic_id=b"6" * 16), 0)]), commit=False)
+    assert names
+    cluster.controller.renounce()
+    assert not names
+
+
 def write_records_of(values: list[bytes]) -> bytes:
     return write_records([Record(offset=at, timestamp=0, key=None, value=value, headers=()) for at, value in enumerate(values)], 0, 0)
 

@@ -362,8 +362,14 @@ def test_a_snapshot_that_is_durable_after_its_leader_fell_silent_is_taken_all_th
     solo.wait_for("prospective")
     part.freeze()
     solo.work(solo.node.snapshot_frozen(OffsetAndEpoch(9, 4), solo.now_ms))
-    assert (solo.node.state_name, solo.log.start_offset, solo.node.log_end_offset) == ("prospective", 9, 9)
+    # Its application has not loaded it, so it no longer stands.
+    assert (solo.node.state_name, solo.log.start_offset, solo.node.log_end_offset) == ("follower", 9, 9)
     assert solo.node.committed == 9
+    (loading,) = (notice for notice in solo.notices if isinstance(notice, SnapshotToLoad))
+    solo.wait(10_000)
+    assert solo.node.state_name == "follower"
+    solo.work(solo.node.consumed(loading.listener, 9, solo.now_ms))
+    assert solo.node.state_name == "prospective"
 
 
 def test_an_answer_that_is_late_is_dropped_when_another_server_was_asked() -> None:

@@ -18,6 +18,7 @@ from metashell.quorum.raft.messages import (
 )
 from metashell.quorum.raft.progress import OBSERVER_EXPIRY_MS, high_watermark_candidate, may_commit
 from metashell.quorum.raft.ready import Committed, ElectionState, LeaderChanged, SnapshotToLoad
+from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.raft.roles import Leader, Progress
 from metashell.quorum.raft.voters import SnapshotFooter, SnapshotHeader, write_control_batch
 from tests.quorum.raft.quorum import CLUSTER, WALL_MS, Quorum, endpoint, key
@@ -152,18 +153,40 @@ def test_each_listener_has_its_own_pace() -> None:
     assert solo.notices[-1] == Committed(first, 2, 3)
 
 
-def test_a_log_that_begins_later_is_begun_with_its_snapshot() -> None:
+def with_snapshot() -> MemoryLog:
     log = log_of(1, 4, 4)
     log.add_snapshot(OffsetAndEpoch(2, 4), SNAPSHOT)
     log.delete_before(OffsetAndEpoch(2, 4))
     log.write_leader_epochs([(4, 2)])
-    solo = Solo(ElectionState(EPOCH, 3), log)
+    return log
+
+
+def test_a_log_that_begins_later_is_begun_with_its_snapshot_whether_or_not_a_leader_is_known() -> None:
+    solo = Solo(ElectionState(EPOCH, 3), with_snapshot())
     listener = register(solo)
-    assert not any(isinstance(notice, SnapshotToLoad) for notice in solo.notices)
+    assert SnapshotToLoad(listener, OffsetAndEpoch(2, 4)) in solo.notices
     solo.answer(solo.next_fetch(), fetched(3, EPOCH, high_watermark=3))
-    assert solo.notices[-1] == SnapshotToLoad(listener, OffsetAndEpoch(2, 4))
+    assert not any(isinstance(notice, Committed) for notice in solo.notices)
     consume(solo, listener, 2)
     assert solo.notices[-1] == Committed(listener, 2, 3)
+
+
+def test_who_has_not_loaded_its_snapshot_does_not_stand_and_does_at_once_when_it_has() -> None:
+    solo = Solo(ElectionState(EPOCH), with_snapshot())
+    first, second = register(solo), register(solo)
+    solo.wait(10_000)
+    solo.work(solo.node.stand(solo.now_ms))
+    assert solo.node.state_name == "unattached" and solo.node.is_loading()
+    consume(solo, first, 2)
+    assert solo.node.state_name == "unattached"
+    consume(solo, second, 2)
+    assert solo.node.state_name == "prospective" and not solo.node.is_loading()
+
+
+def test_who_has_not_loaded_its_snapshot_votes() -> None:
+    solo = Solo(ElectionState(EPOCH), with_snapshot())
+    register(solo)
+    assert solo.ask(vote(2, EPOCH + 1, 4, 3)).granted
 
 
 def test_the_leader_of_an_epoch_is_told_at_most_twice_unknown_then_known() -> None:
