@@ -192,12 +192,35 @@ def broker_heartbeat(state: State, request: Request, now_ms: int) -> Decision | 
     check_broker_epoch(state, body)
     assert broker is not None
     mode = _current_mode(state, broker.id)
-    is_usual = not (body.want_fence or body.want_shut_down or body.offline_log_dirs or body.cordoned_log_dirs is not None)
-    if mode is BrokerMode.UNFENCED and is_usual:
-        # By far the most heartbeats: nothing changes, so nothing is looked up.
+    if _changes_nothing(body, broker, mode):
+        # By far the most heartbeats: nothing is looked up.
         heartbeats.touch(broker.id, False, body.current_metadata_offset)
         return Decision(_beat_answer(state, body, mode), atomic=False)
     return _change_mode(state, body, broker, mode)
+
+
+def unchanged_broker_heartbeat(state: State, body: Any) -> messages.BrokerHeartbeatResponse | None:
+    """The answer to a heartbeat that changes nothing, and rests on nothing that may be lost again; None for any other.
+
+    It may be asked for between the steps of another decision: all that it notes is how far the broker has read. The broker is registered
+    as the committed image has it, so the answer waits for no commit.
+    """
+    broker = state.image.cluster.brokers.get(body.broker_id)
+    if broker is None or broker.epoch != body.broker_epoch or broker is not state.stable.cluster.brokers.get(body.broker_id):
+        return None
+    mode = _current_mode(state, broker.id)
+    if not _changes_nothing(body, broker, mode):
+        return None
+    state.heartbeats.touch(broker.id, False, body.current_metadata_offset)
+    return _beat_answer(state, body, mode)
+
+
+def _changes_nothing(body: Any, broker: BrokerRegistration, mode: _CurrentMode) -> bool:
+    """Whether an unfenced broker wants to stay as it is."""
+    if mode is not BrokerMode.UNFENCED or broker.fenced or body.want_fence or body.want_shut_down or body.offline_log_dirs:
+        return False
+    known, told = broker.cordoned_directories, body.cordoned_log_dirs
+    return told is None or (known is not None and set(known) == set(told))
 
 
 def _change_mode(state: State, body: messages.BrokerHeartbeatRequest, broker: BrokerRegistration, mode: _CurrentMode) -> Steps[Decision]:

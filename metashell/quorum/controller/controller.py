@@ -139,6 +139,18 @@ class QuorumController:
         if self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
             self.state.heartbeats.contact(broker.id, broker.epoch, now_ms)
 
+    def answer_at_once(self, request: Request) -> Any | None:
+        """The answer to a request that may be given between the steps of a decision, and needs no commit; None for any other.
+
+        That is a heartbeat of an unfenced broker that wants to stay so: fencing a broker of 10 000 partitions, or a claim, takes long, and
+        no living broker should wait for it. It may be called at any time.
+        """
+        if not self.state.is_active or request.api_key != HEARTBEAT_KEY or not APIS[HEARTBEAT_KEY].has(request.version):
+            return None
+        if not self.current_authorizer().allows_cluster(request, Operation.CLUSTER_ACTION):
+            return None
+        return brokers.unchanged_broker_heartbeat(self.state, request.body)
+
     def held_up(self, held_ms: int, now_ms: int) -> None:
         """Prolong sessions after the whole process stood still: heartbeats came in meanwhile and were not read."""
         if self.state.is_active:

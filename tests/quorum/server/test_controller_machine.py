@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from metashell.codec import messages
-from metashell.codec.error_codes import NONE, POLICY_VIOLATION, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import NONE, POLICY_VIOLATION, STALE_BROKER_EPOCH, UNKNOWN_SERVER_ERROR
 from metashell.disk.source import FileSource, open_directory
 from metashell.metadata.image import ReplayError, load_image
 from metashell.metadata.image.writer import image_digest
-from metashell.quorum.controller import QuorumController
+from metashell.quorum.controller import QuorumController, Request
 from metashell.quorum.controller.controller import Schedule
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.event_queue import Pace, Steps
 from tests.coroutines import eventually, run
-from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, beat, client, create, create_at, topic_request, topics_of
 from tests.seeds import shows
 
 
@@ -131,6 +131,38 @@ async def test_requests_of_a_closed_connection_that_nobody_began_are_dropped(tmp
         await asyncio.gather(*asked, return_exceptions=True)
         assert await create(active, "later") == NONE
         assert topics_of(active) == {"later"}
+
+
+async def test_a_living_brokers_heartbeat_waits_neither_for_a_long_event_nor_for_a_commit(tmp_path: Path) -> None:
+    async with Controllers(tmp_path, 1) as quorum:
+        active = await quorum.active()
+        epochs = {id: await add_broker(active, id) for id in (1, 2)}
+        hold = asyncio.Event()
+
+        def busy() -> Any:
+            while not hold.is_set():
+                yield None
+
+        connection, other = await client(active), await client(active)
+        active.machine.queue.control(busy)
+        assert not (await beat(active, 1, epochs[1])).is_fenced
+        # One that changes something takes its turn, and what its connection asks later waits for it.
+        fence = messages.BrokerHeartbeatRequest(broker_id=2, broker_epoch=epochs[2], current_metadata_offset=1 << 40, want_fence=True)
+        asked = [asyncio.ensure_future(connection.request(fence, version=1))]
+        await eventually(lambda: len(active.machine.queue) == 1)
+        usual = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=epochs[1], current_metadata_offset=1 << 40)
+        asked.append(asyncio.ensure_future(connection.request(usual, version=1)))
+        await eventually(lambda: len(active.machine.queue) == 2)
+        wrong = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=epochs[1] + 1, current_metadata_offset=1 << 40)
+        asked.append(asyncio.ensure_future(other.request(wrong, version=1)))
+        await eventually(lambda: len(active.machine.queue) == 3)
+        assert not any(one.done() for one in asked)
+        hold.set()
+        fenced, waited, refused = await asyncio.gather(*asked)
+        assert fenced.is_fenced and not waited.is_fenced and refused.error_code == STALE_BROKER_EPOCH
+        # Of a broker whose registration changed and is not committed, nothing is said before that is.
+        active.machine.controller.replay([(messages.FenceBrokerRecord(id=1, epoch=epochs[1]), 0)], active.log.end_offset)
+        assert active.machine.controller.answer_at_once(Request(63, 1, usual)) is None
 
 
 IDLE = {"metadata.max.idle.interval.ms": 50}

@@ -1,0 +1,517 @@
+"""Three controllers, real ones or ours, through stories that one controller cannot tell: what they answer, and which records they write.
+
+A story is a function that drives a `Three`; the same functions recorded real controllers (tools/make_three_golden.py) and are played to
+ours (test_three_golden.py). What a quorum chooses (who leads, ids, offsets, ports) is named by `named`, in the order in which it is first
+seen, so that two runs compare.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import lzma
+import re
+import time
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from metashell.codec import messages
+from metashell.codec.batch_writer import read_control_record
+from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
+from metashell.codec.metadata_records import read_metadata_record
+from metashell.codec.registry import message_type
+from metashell.quorum.controller.decision import SUPPORTED_FEATURES
+from tests.quorum.controller.live import Wire, read_answer
+from tests.recordings import in_order
+from tools.interop.nodes import Cluster, CommandOf, Node, cluster, controller_settings, format_directories, free_ports, write_config
+
+FOLDER: Final = Path(__file__).resolve().parents[2] / "golden" / "three-controllers"
+IDS: Final = (3000, 3001, 3002)
+CLUSTER_ID: Final = "dGhyZWUtY29udHJvbGxlcg"
+DIRECTORIES: Final = {id: f"dGhyZWUtY29udHJvbGxlc{letter}" for id, letter in zip(IDS, "AQg", strict=True)}
+LIMIT_S: Final = 120.0
+PAUSE_S: Final = 0.02
+SETTINGS: Final = {
+    "metadata.max.idle.interval.ms": 0,
+    "broker.session.timeout.ms": 3_600_000,
+    "broker.heartbeat.interval.ms": 60_000,
+    "controller.quorum.append.linger.ms": 0,
+    "auto.leader.rebalance.enable": "false",
+    "num.network.threads": 1,
+    "num.io.threads": 2,
+}
+_RAFT: Final = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
+Record = dict[str, Any]
+
+
+class Three:
+    """Three controllers below a folder; `steps` are what the story did, each with its answer and records.
+
+    `settings` go over SETTINGS. A dynamic quorum has the three as its first voters, a static one kraft.version 0.
+    """
+
+    def __init__(
+        self, cluster: Cluster, *, release: str = "4.4", is_static: bool = False, settings: Mapping[str, object] | None = None
+    ) -> None:
+        self.ports = dict(zip(IDS, free_ports(len(IDS)), strict=True))
+        self.steps: list[dict[str, Any]] = []
+        self.active = -1
+        self.epochs: dict[int, int] = {}
+        self._cluster = cluster
+        self._nodes: dict[int, Node] = {}
+        self._configs: dict[int, Path] = {}
+        self._next_offset = 0
+        self._names: dict[int, str] = {}
+        first = ",".join(f"{id}@localhost:{port}:{DIRECTORIES[id]}" for id, port in self.ports.items())
+        words = ["-r", release, *(["--initial-controllers", first] if not is_static else [])]
+        quorum = {
+            "controller.quorum.voters": ",".join(f"{id}@localhost:{port}" for id, port in self.ports.items()),
+        } if is_static else {"controller.quorum.bootstrap.servers": ",".join(f"localhost:{port}" for port in self.ports.values())}  # fmt: skip
+        for id, port in self.ports.items():
+            folder = cluster.folder / f"node-{id}"
+            parts = controller_settings(id, port, folder, quorum), SETTINGS, settings or {}
+            config = self._configs[id] = write_config(cluster.folder / f"{id}.properties", *parts)
+            format_directories(config, *words, cluster_id=CLUSTER_ID)
+
+    # ---- nodes
+
+    def begin(self) -> None:
+        """Start all, and wait until one is active and all are registered."""
+        for id in IDS:
+            self.start(id)
+        self.find_active()
+        self.names("node-1", self.active)
+        for number, id in enumerate(sorted(self.others), 2):
+            self.names(f"node-{number}", id)
+
+    def names(self, name: str, id: int) -> None:
+        """Call a node by a name that says the same of every run."""
+        self._names[id] = name
+
+    @property
+    def others(self) -> list[int]:
+        return [id for id in IDS if id != self.active]
+
+    def start(self, id: int) -> None:
+        self._nodes[id] = self._cluster.start(self._configs[id])
+
+    def kill(self, id: int) -> None:
+        """End a node as a crash does."""
+        node = self._nodes.pop(id)
+        self._cluster.nodes.remove(node)
+        node.kill()
+
+    def find_active(self, *, is_not: int = -1) -> int:
+        """Wait until a running node leads and takes writes. Errors: AssertionError."""
+        ends_at = time.monotonic() + LIMIT_S
+        asked = messages.AllocateProducerIdsRequest(broker_id=-5, broker_epoch=-5)
+        while time.monotonic() < ends_at:
+            for id in self._nodes:
+                with suppress(ConnectionError):
+                    # Only the active controller looks for the broker.
+                    if id != is_not and self._ask(id, "AllocateProducerIds", 0, asked)["errorCode"] == 77:
+                        self.active = id
+                        return id
+            time.sleep(PAUSE_S)
+        raise AssertionError([node.text()[-2000:] for node in self._nodes.values()])
+
+    def _ask(self, id: int, api: str, version: int, body: Any) -> Any:
+        wire = Wire(self.ports[id])
+        try:
+            answered = wire.ask(version, body)
+        finally:
+            wire.close()
+        if answered is None:
+            raise ConnectionError(f"{id} hung up")
+        return read_answer(api, version, answered)
+
+    # ---- steps
+
+    def send(self, what: str, body: Any, version: int, *, to: int | None = None) -> Any:
+        """Send a request to the active controller, or to that node; a step with its answer and records."""
+        api = type(body).__name__.removesuffix("Request")
+        ends_at = time.monotonic() + LIMIT_S
+        while True:
+            answer = None
+            with suppress(ConnectionError):
+                answer = self._ask(self.active if to is None else to, api, version, body)
+            if to is not None or (answer is not None and '"errorCode": 41' not in json.dumps(answer)):
+                break
+            # On a busy machine the leader may have changed: then nothing was written.
+            assert time.monotonic() < ends_at, what
+            self.find_active()
+        self.steps.append({"what": what, "api": api, "version": version, "answer": answer, "records": self._read()})
+        return answer
+
+    def wait(self, what: str, holds: Callable[[list[Record]], bool]) -> list[Record]:
+        """Wait for records that come by themselves; a step. Errors: AssertionError."""
+        found: list[Record] = []
+        ends_at = time.monotonic() + LIMIT_S
+        while not holds(found):
+            assert time.monotonic() < ends_at, (what, found, [node.text()[-1500:] for node in self._nodes.values()])
+            time.sleep(PAUSE_S)
+            found += self._read()
+        self.steps.append({"what": what, "records": found, "comes_by_itself": True})
+        return found
+
+    def _read(self) -> list[Record]:
+        """The records of the active controller's log that are new since the last call; raft's own of leadership are left out."""
+        path = self._configs[self.active].parent / f"node-{self.active}" / "__cluster_metadata-0" / f"{0:020d}.log"
+        data = path.read_bytes() if path.exists() else b""
+        at, found = 0, []
+        while len(data) - at >= HEADER_SIZE:
+            head = read_batch_header(data, at)
+            # A file of ours is as long as the next writes need: what follows the last batch is zeros.
+            if head.size_bytes < HEADER_SIZE or len(data) - at < head.size_bytes:
+                break
+            if head.last_offset >= self._next_offset:
+                batch = RecordBatch(head, at, data[at : at + head.size_bytes])
+                found += [_shown(record, is_control=head.is_control) for record in batch.records() if record.offset >= self._next_offset]
+                self._next_offset = head.last_offset + 1
+            at += head.size_bytes
+        return [record for record in found if record["type"] not in _RAFT]
+
+    # ---- what brokers and operators ask
+
+    def register(self, id: int) -> None:
+        made = messages.BrokerRegistrationRequest
+        features = tuple(made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in FEATURES)
+        body = made(
+            broker_id=id, cluster_id=CLUSTER_ID, incarnation_id=bytes((1, id)) * 8, rack=None, features=features,
+            listeners=(made.Listener(name="PLAINTEXT", host="localhost", port=9092),), log_dirs=(bytes((2, id)) * 8,),
+        )  # fmt: skip
+        self.epochs[id] = self.send(f"broker {id} registers", body, 4)["brokerEpoch"]
+        self.beat(id)
+
+    def beat(self, id: int, *, want_fence: bool = False, to: int | None = None) -> Any:
+        made = messages.BrokerHeartbeatRequest
+        body = made(broker_id=id, broker_epoch=self.epochs[id], current_metadata_offset=1 << 40, want_fence=want_fence)
+        return self.send(f"a heartbeat of broker {id}", body, 2, to=to)
+
+    def topic(self, name: str, *replicas: Sequence[int], to: int | None = None, **configs: str) -> None:
+        made = messages.CreateTopicsRequest
+        assigned = tuple(made.CreatableReplicaAssignment(partition_index=at, broker_ids=tuple(ids)) for at, ids in enumerate(replicas))
+        kept = tuple(made.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items())
+        one = made.CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=assigned, configs=kept)
+        self.send(f"topic {name} is made", made(topics=(one,), timeout_ms=60_000), 7, to=to)
+
+    def describe_quorum(self, what: str) -> Any:
+        made = messages.DescribeQuorumRequest
+        topic = made.TopicData(topic_name="__cluster_metadata", partitions=(made.PartitionData(partition_index=0),))
+        return self.send(what, made(topics=(topic,)), 2)
+
+    def describe_controllers(self, what: str) -> Any:
+        return self.send(what, messages.DescribeClusterRequest(endpoint_type=2), 2)
+
+    def update_features(self, what: str, *, kind: int = 1, validates: bool = False, **levels: int) -> Any:
+        made = messages.UpdateFeaturesRequest
+        updates = tuple(
+            made.FeatureUpdateKey(feature=name.replace("_", "."), max_version_level=level, upgrade_type=kind) for name, level in levels.items()
+        )
+        return self.send(what, made(timeout_ms=60_000, feature_updates=updates, validate_only=validates), 2)
+
+    def register_controller(self, what: str, id: int, ranges: Mapping[str, tuple[int, int]]) -> Any:
+        """The registration of a controller that supports these levels."""
+        made = messages.ControllerRegistrationRequest
+        features = tuple(made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items())
+        body = made(
+            controller_id=id, incarnation_id=b"\5" * 16, listeners=(made.Listener(name="CONTROLLER", host="localhost", port=self.ports[id]),),
+            features=features, zk_migration_ready=False,
+        )  # fmt: skip
+        return self.send(what, body, 0)
+
+    def remove_voter(self, what: str, id: int) -> Any:
+        body = messages.RemoveRaftVoterRequest(cluster_id=CLUSTER_ID, voter_id=id, voter_directory_id=directory_of(id))
+        return self.send(what, body, 0)
+
+    def unregister_controller(self, what: str, id: int) -> Any:
+        return self.send(what, messages.UnregisterControllerRequest(controller_id=id), 0)
+
+    # ---- what compares
+
+    def told(self) -> list[dict[str, Any]]:
+        """The steps with names in place of what the quorum chose; records that come by themselves in a fixed order."""
+        return Naming(self._names, self.ports).steps(self.steps)
+
+
+FEATURES: Final = tuple(SUPPORTED_FEATURES.items())
+
+
+def directory_of(id: int) -> bytes:
+    return urlsafe_b64decode(DIRECTORIES[id] + "==")
+
+
+def _shown(record: Any, *, is_control: bool) -> Record:
+    if is_control:
+        control = read_control_record(record.key, record.value)
+        value = control.message.to_json_value(control.body, control.version) if control.message is not None else None
+        return {"type": control.type_name, "version": control.version, "data": value}
+    read = read_metadata_record(record.value)
+    assert read.message is not None
+    return {"type": read.type_name, "version": read.version, "data": read.message.to_json_value(read.body, read.version)}
+
+
+_CLOCKS: Final = {"throttleTimeMs", "lastFetchTimestamp", "lastCaughtUpTimestamp", "highWatermark", "logEndOffset", "leaderEpoch", "leaderId"}
+_OFFSETS: Final = {"brokerEpoch", "previousBrokerEpoch"}
+_CHOSEN: Final = {"incarnationId", "topicId", "id"}
+
+
+class Naming:
+    """Names what two runs choose differently."""
+
+    def __init__(self, names: Mapping[int, str], ports: Mapping[int, int]) -> None:
+        self._nodes = dict(names)
+        self._ports = {port: f"$port of {names[id]}" for id, port in ports.items()}
+        self._directories = {text: f"$directory of {names[id]}" for id, text in DIRECTORIES.items()}
+        self._seen: dict[tuple[str, object], str] = {}
+
+    def steps(self, steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [self._step(step) for step in steps]
+
+    def _step(self, step: dict[str, Any]) -> dict[str, Any]:
+        records = step["records"]
+        if step.get("comes_by_itself"):
+            records = sorted(records, key=lambda record: (record["type"], self._order(record["data"])))
+        return {
+            **{key: self._value(value, key) for key, value in step.items() if key not in ("records", "comes_by_itself")},
+            "records": [self._value(record) for record in records],
+        }
+
+    def _order(self, data: Any) -> str:
+        """A text that orders records of several nodes alike in every run: by the node's name."""
+        return self._nodes.get(data.get("controllerId", -1), in_order(data)) if isinstance(data, dict) else ""
+
+    def _value(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: self._value(item, name) for name, item in value.items() if name not in _CLOCKS}
+        if isinstance(value, list):
+            items = [self._value(item, key) for item in value]
+            return sorted(items, key=in_order) if items and all(isinstance(item, dict) for item in items) else items
+        if isinstance(value, str):
+            return self._text(value, key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if key == "port":
+                return self._ports.get(value, value)
+            if key in _OFFSETS and 0 <= value < 1 << 60:
+                return self._seen.setdefault((key[-5:], value), f"$epoch-{len(self._seen) + 1}")
+            return self._nodes.get(value, value)
+        return value
+
+    def _text(self, value: str, key: str) -> str:
+        if value in self._directories:
+            return self._directories[value]
+        if key in _CHOSEN and re.fullmatch(r"[\w-]{22}", value) and not value.startswith("A" * 20):
+            return self._seen.setdefault(("id", value), f"$id-{len(self._seen) + 1}")
+        for id, name in self._nodes.items():
+            value = re.sub(rf"\b{id}\b", name, value)
+        return value
+
+
+# ---- stories
+
+
+def registration_of_voters(three: Three) -> None:
+    """Three voters start, and each registers; one starts again, and registers anew."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    three.describe_quorum("the voters")
+    three.describe_controllers("the controllers")
+    one = three.others[0]
+    three.kill(one)
+    three.start(one)
+    three.wait("it registers again", registered(1))
+    three.describe_controllers("the controllers after that")
+    three.topic("t", [1], to=one)
+
+
+def upgrade_with_an_old_voter(three: Three) -> None:
+    """A static quorum of an old level: upgrades are refused while one voter's registration is too old, and taken when it is back."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    newest = SUPPORTED_FEATURES["metadata.version"][1]
+    old = three.others[0]
+    three.kill(old)
+    ranges = dict(SUPPORTED_FEATURES)
+    three.register_controller("a voter of an old release registers", old, {**ranges, "metadata.version": (7, 21), "kraft.version": (0, 0)})
+    three.update_features("metadata.version, too new for it", metadata_version=newest)
+    three.update_features("the same, only looked at", validates=True, metadata_version=newest)
+    three.update_features("what it supports", metadata_version=21)
+    three.update_features("kraft.version, too new for it", kraft_version=1)
+    three.start(old)
+    three.wait("it is back with a new release", registered(1))
+    three.update_features("metadata.version", metadata_version=newest)
+    three.update_features("kraft.version", kraft_version=1)
+    three.describe_quorum("the voters after that")
+    three.update_features("kraft.version back", kind=2, kraft_version=0)
+
+
+def takeover(three: Three) -> None:
+    """The active controller is killed: the next one knows what was committed, and the brokers go on with it."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    for id in (1, 2, 3):
+        three.register(id)
+    three.topic("t", [1, 2, 3], [2, 3, 1])
+    three.beat(3, want_fence=True)
+    standby = three.others[0]
+    three.topic("u", [1], to=standby)
+    three.beat(1, to=standby)
+    old = three.active
+    three.kill(old)
+    new = three.find_active(is_not=old)
+    three.names("node-2", new)
+    three.names("node-3", next(id for id in three.others if id != old))
+    for id in (1, 2, 3):
+        three.beat(id)
+    three.beat(1, want_fence=True)
+    three.topic("v", [2, 3])
+    three.start(old)
+    three.wait("the old one registers again", registered(1))
+    three.beat(1)
+    three.describe_quorum("the voters")
+
+
+def elections_by_themselves(three: Three) -> None:
+    """Preferred and unclean elections that come by the clock, before and after a takeover."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    for id in (1, 2):
+        three.register(id)
+    three.topic("clean", [1, 2])
+    three.topic("unclean", [1, 2], unclean_leader_election_enable="true", min_insync_replicas="1")
+    three.beat(1, want_fence=True)
+    three.beat(1)
+    for name in ("clean", "unclean"):
+        isr(three, name, 2, (2, 1))
+    three.wait("the preferred replicas lead again", changed(2))
+    old = three.active
+    three.kill(old)
+    new = three.find_active(is_not=old)
+    three.names("node-2", new)
+    three.names("node-3", next(id for id in three.others if id != old))
+    for id in (1, 2):
+        three.beat(id)
+    isr(three, "clean", 1, (1,))
+    isr(three, "unclean", 1, (1,))
+    three.beat(1, want_fence=True)
+    made = messages.IncrementalAlterConfigsRequest
+    change = (made.AlterableConfig(name="unclean.leader.election.enable", value="true"),)
+    resource = made.AlterConfigsResource(resource_type=2, resource_name="clean", configs=change)
+    three.send("unclean elections are allowed", made(resources=(resource,)), 1)
+
+
+def voter_back_by_auto_join(three: Three) -> None:
+    """A voter is removed while it is down, joins by itself when it is back, and again when it is removed while it runs."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    one = three.others[0]
+    three.kill(one)
+    three.remove_voter("a voter is removed that is down", one)
+    three.remove_voter("it is none any more", one)
+    three.describe_quorum("two voters")
+    three.start(one)
+    three.wait("it registers, and joins", lambda found: registered(1)(found) and joined(3)(found))
+    three.describe_quorum("three voters")
+    three.remove_voter("it is removed while it runs", one)
+    three.wait("it joins again", joined(3))
+    three.describe_quorum("three voters again")
+
+
+def unregistered(three: Three) -> None:
+    """A controller's registration is removed: the voters stay, and who starts registers again."""
+    three.begin()
+    three.wait("the bootstrap records and three registrations", registered(3))
+    one, other = three.others
+    three.unregister_controller("the active one", three.active)
+    three.unregister_controller("nobody", 3009)
+    three.kill(one)
+    three.unregister_controller("one that is down", one)
+    three.unregister_controller("the same again", one)
+    three.describe_controllers("two controllers")
+    three.describe_quorum("three voters all the same")
+    newest = SUPPORTED_FEATURES["metadata.version"][1]
+    three.update_features("an upgrade meanwhile", validates=True, metadata_version=newest)
+    three.send("at a standby", messages.UnregisterControllerRequest(controller_id=one), 0, to=other)
+    three.start(one)
+    three.wait("it registers again", registered(1))
+    three.unregister_controller("one that runs", other)
+    three.describe_controllers("after that")
+
+
+STORIES: Final[dict[str, tuple[Callable[[Three], None], dict[str, Any]]]] = {
+    "registration-of-voters": (registration_of_voters, {}),
+    "upgrade-with-an-old-voter": (upgrade_with_an_old_voter, {"is_static": True, "release": "3.7-IV0"}),
+    "takeover": (takeover, {}),
+    "elections-by-themselves": (
+        elections_by_themselves,
+        {
+            "settings": {
+                "auto.leader.rebalance.enable": "true",
+                "leader.imbalance.check.interval.seconds": 1,
+                "unclean.leader.election.interval.ms": 1000,
+            }
+        },
+    ),
+    "voter-back-by-auto-join": (voter_back_by_auto_join, {"settings": {"controller.quorum.auto.join.enable": "true"}}),
+    "unregistered": (unregistered, {}),
+}
+
+
+def isr(three: Three, topic: str, leader: int, replicas: tuple[int, ...]) -> None:
+    """A leader changes its ISR; its topic id and epochs are those of the log."""
+    state = partition_state(three, topic)
+    made = messages.AlterPartitionRequest
+    members = tuple(made.BrokerState(broker_id=id, broker_epoch=three.epochs[id]) for id in replicas)
+    part = made.PartitionData(
+        partition_index=0, leader_epoch=state["leaderEpoch"], new_isr_with_epochs=members, partition_epoch=state["partitionEpoch"]
+    )
+    body = made(
+        broker_id=leader, broker_epoch=three.epochs[leader], topics=(made.TopicData(topic_id=state["id"], partitions=(part,)),)
+    )
+    three.send(f"the ISR of {topic} is {replicas}", body, 3)
+
+
+def partition_state(three: Three, topic: str) -> dict[str, Any]:
+    """Partition 0 of a topic as the records of the steps tell it."""
+    id = ""
+    state = {"leaderEpoch": 0, "partitionEpoch": 0}
+    for step in three.steps:
+        for record in step["records"]:
+            kind, data = record["type"], record["data"]
+            if kind == "TOPIC_RECORD" and data["name"] == topic:
+                id = data["topicId"]
+            elif kind == "PARTITION_CHANGE_RECORD" and data["topicId"] == id and data["partitionId"] == 0:
+                state["partitionEpoch"] += 1
+                state["leaderEpoch"] += data.get("leader", -2) != -2
+    return {**state, "id": urlsafe_b64decode(id + "==")}
+
+
+def registered(count: int) -> Callable[[list[Record]], bool]:
+    return lambda found: sum(record["type"] == "REGISTER_CONTROLLER_RECORD" for record in found) >= count
+
+
+def changed(count: int) -> Callable[[list[Record]], bool]:
+    return lambda found: sum(record["type"] == "PARTITION_CHANGE_RECORD" for record in found) >= count
+
+
+def joined(count: int) -> Callable[[list[Record]], bool]:
+    return lambda found: any(record["type"] == "KRAFT_VOTERS" and len(record["data"]["voters"]) == count for record in found)
+
+
+def play(name: str, command_of: CommandOf, folder: Path) -> list[dict[str, Any]]:
+    """The steps of a story, in the form that compares."""
+    story, how = STORIES[name]
+    with cluster(command_of, folder) as nodes:
+        three = Three(nodes, **how)
+        story(three)
+        return three.told()
+
+
+@functools.cache
+def recorded() -> dict[str, list[dict[str, Any]]]:
+    """What real controllers did, by the story."""
+    stories: dict[str, list[dict[str, Any]]] = json.loads(lzma.decompress((FOLDER / "stories.json.xz").read_bytes()))
+    return stories
