@@ -20,7 +20,7 @@ from metashell.quorum.controller.controller import Schedule
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.event_queue import Pace, Steps
 from tests.coroutines import eventually, run
-from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, beat, client, create, create_at, topic_request, topics_of
+from tests.quorum.server.controllers import QUICK, Controllers, add_broker, ask, client, create, create_at, topic_request, topics_of
 from tests.seeds import shows
 
 
@@ -143,14 +143,16 @@ async def test_a_living_brokers_heartbeat_waits_neither_for_a_long_event_nor_for
             while not hold.is_set():
                 yield None
 
-        connection, other = await client(active), await client(active)
+        usual = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=epochs[1], current_metadata_offset=1 << 40)
+        connection, other, third = [await client(active) for _ in range(3)]
+        for one in (connection, other, third):
+            await one.request(usual, version=1)
         active.machine.queue.control(busy)
-        assert not (await beat(active, 1, epochs[1])).is_fenced
+        assert not (await third.request(usual, version=1)).is_fenced
         # One that changes something takes its turn, and what its connection asks later waits for it.
         fence = messages.BrokerHeartbeatRequest(broker_id=2, broker_epoch=epochs[2], current_metadata_offset=1 << 40, want_fence=True)
         asked = [asyncio.ensure_future(connection.request(fence, version=1))]
         await eventually(lambda: len(active.machine.queue) == 1)
-        usual = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=epochs[1], current_metadata_offset=1 << 40)
         asked.append(asyncio.ensure_future(connection.request(usual, version=1)))
         await eventually(lambda: len(active.machine.queue) == 2)
         wrong = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=epochs[1] + 1, current_metadata_offset=1 << 40)
