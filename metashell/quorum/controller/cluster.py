@@ -167,6 +167,9 @@ METADATA_CHANGED_LEVELS: Final = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17
 _NOT_SUPPORTED = (0, 0)
 
 
+UPDATE_REFUSED: Final = "The update failed for all features since the following feature had an error: "
+
+
 def update_features(state: State, request: Request, now_ms: int) -> Decision:
     """Change the levels of features, all of them or none."""
     body = request.body
@@ -181,8 +184,7 @@ def update_features(state: State, request: Request, now_ms: int) -> Decision:
         try:
             _check_update(state, name, one.max_version_level, upgrade_type, proposed)
         except ApiError as error:
-            message = f"The update failed for all features since the following feature had an error: {error.message}"
-            raise ApiError(error.code, message) from None
+            raise ApiError(error.code, UPDATE_REFUSED + (error.message or "")) from None
         if name == ELR_FEATURE and one.max_version_level > 0:
             safety.extend(_safe_min_isr(state))
         if name == KRAFT_VERSION:

@@ -122,7 +122,9 @@ def upgrade_kraft_version(node: Replica, epoch: int, version: int, validate_only
         raise InvalidUpdateVersionError(f"the voters are {node.voters.ids}, those who described themselves {voters.ids}")
     for voter in voters.voters.values():
         if not voter.supports(version):
-            raise InvalidUpdateVersionError(f"voter {voter.key.id} does not support kraft.version {version}")
+            # Kafka's words, and which voter it is.
+            refused = f"Invalid upgrade of kraft.version to KRAFT_VERSION_{version} because not all of the voters support it"
+            raise InvalidUpdateVersionError(f"{refused}: voter {voter.key.id} does not support kraft.version {version}")
         if voter.key.directory_id == ZERO_UUID:
             raise InvalidUpdateVersionError(f"voter {voter.key.id} has not told its directory id yet")
     if validate_only:

@@ -36,6 +36,7 @@ from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.provenance import VersionedRecord, VoterSet, voter_set
 from metashell.metadata.image.writer import write_image
 from metashell.quorum.controller import Decision, Purgatory, QuorumController, Request
+from metashell.quorum.controller.cluster import UPDATE_REFUSED
 from metashell.quorum.controller.controller import ROUTES
 from metashell.quorum.controller.decision import TOO_LARGE
 from metashell.quorum.raft.messages import BufferAllocationError, InvalidUpdateVersionError, NotLeaderError, RecordBatchTooLargeError
@@ -269,7 +270,7 @@ class ControllerMachine:
             self._refuse(waiter, NOT_CONTROLLER, self.controller.wrong_controller_text())
             return
         except InvalidUpdateVersionError as refused:
-            self._refuse(waiter, INVALID_UPDATE_VERSION, str(refused))
+            self._refuse(waiter, INVALID_UPDATE_VERSION, f"{UPDATE_REFUSED}{refused}")
             return
         except RecordBatchTooLargeError:
             self._refuse(waiter, POLICY_VIOLATION, TOO_LARGE)

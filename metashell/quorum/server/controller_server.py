@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from metashell.common.errors import MetashellError
@@ -351,10 +350,10 @@ class Garbage:
     def collect(self) -> None:
         """Collect everything now, if it is little enough, and again after a period."""
         self._timer.cancel()
-        started = perf_counter()
+        began = self._held.begin()
         if len(gc.get_objects(2)) <= ALL_MAX:
             gc.collect()
         else:
             gc.freeze()
-        self._held.note(perf_counter() - started)
+        self._held.end(began)
         self._timer = self._loop.call_later(PERIOD_S, self.collect)

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from metashell.common.values import Offset
@@ -243,13 +242,13 @@ class Driver:
 
     def _run(self) -> None:
         """Make the waiting calls, each when all work of the one before is done."""
-        started = perf_counter()
+        began = self.held.begin()
         self._is_busy = True
         while self._calls and not self._is_stopped:
             try:
                 ready = self._calls.popleft()(self.now_ms())
                 if self._has_to_wait(ready):
-                    self.held.note(perf_counter() - started)
+                    self.held.end(began)
                     return
                 if ready is not None:
                     self._perform(ready)
@@ -260,7 +259,7 @@ class Driver:
         for watcher in tuple(self._watchers):
             watcher()
         self._schedule_poll()
-        self.held.note(perf_counter() - started)
+        self.held.end(began)
 
     def _has_to_wait(self, ready: Ready | None) -> bool:
         """Begin the writes that must be on disk before a step is performed; return whether there are any."""
@@ -304,7 +303,7 @@ class Driver:
             if isinstance(proof := wait.result(), Durable):
                 self.durable = proof
         waits.clear()
-        started = perf_counter()
+        began = self.held.begin()
         try:
             if ready is not None:
                 self._perform(ready)
@@ -313,7 +312,7 @@ class Driver:
             self.stop(error)
             return
         finally:
-            self.held.note(perf_counter() - started)
+            self.held.end(began)
         self._run()
 
     def _perform(self, ready: Ready) -> None:

@@ -21,7 +21,7 @@ from enum import Enum
 from functools import partial
 from heapq import heappop, heappush
 from math import log2
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, Final, Generic, Self, TypeVar
 
 from metashell.common.values import Epoch, Offset
@@ -207,7 +207,7 @@ class EventQueue:
     def _run(self) -> None:
         self._handle = None
         self._is_running = True
-        started = perf_counter()
+        began = self._held.begin()
         pause_s: float | None = 0.0
         try:
             pause_s = self._slice()
@@ -215,7 +215,7 @@ class EventQueue:
             self._fail(error)
         finally:
             self._is_running = False
-            self._held.note(perf_counter() - started)
+            self._held.end(began)
         if not self._is_closed and pause_s is not None:
             self._wake(pause_s)
 
@@ -380,18 +380,30 @@ LONG_S: Final = 0.05
 
 
 class LoopHold:
-    """Measures how long pieces of work hold the loop. Units: seconds; `long_count` counts those of `LONG_S` and more."""
+    """Measures how long pieces of work hold the loop. Units: seconds; `long_count` counts those of `LONG_S` and more.
 
-    __slots__ = ("long_count", "longest_s")
+    `longest_s` is on the clock, so it has what the disk and other processes took; `longest_cpu_s` is the loop's own thread's work.
+    """
+
+    __slots__ = ("long_count", "longest_cpu_s", "longest_s")
 
     def __init__(self) -> None:
         self.longest_s = 0.0
+        self.longest_cpu_s = 0.0
         self.long_count = 0
 
-    def note(self, seconds: float) -> None:
-        """Note the duration of one piece."""
+    @staticmethod
+    def begin() -> tuple[float, float]:
+        """A piece of work begins."""
+        return perf_counter(), thread_time()
+
+    def end(self, began: tuple[float, float]) -> None:
+        """The piece that began then is over."""
+        seconds, cpu_s = perf_counter() - began[0], thread_time() - began[1]
         if seconds > self.longest_s:
             self.longest_s = seconds
+        if cpu_s > self.longest_cpu_s:
+            self.longest_cpu_s = cpu_s
         if seconds >= LONG_S:
             self.long_count += 1
 
@@ -408,14 +420,14 @@ class _Watched(Generic[T]):
     def __await__(self) -> Generator[Any, Any, T]:
         go_on = partial(self._coroutine.send, None)
         while True:
-            started = perf_counter()
+            began = self._held.begin()
             try:
                 waited_for = go_on()
             except StopIteration as end:
                 returned: T = end.value
                 return returned
             finally:
-                self._held.note(perf_counter() - started)
+                self._held.end(began)
             try:
                 yield waited_for
             except BaseException as error:

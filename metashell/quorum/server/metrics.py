@@ -256,6 +256,7 @@ class Metrics:
         server = self._server
         held, machine, replica = server.replica.driver.held, server.machine, server.replica
         yield gauge("metashell_loop_longest_hold_seconds", held.longest_s, "the longest time in which one piece of work held the loop")
+        yield gauge("metashell_loop_longest_cpu_seconds", held.longest_cpu_s, "the most processor time of one piece of work on the loop")
         yield counter("metashell_loop_long_holds", held.long_count, "pieces of work that held the loop for 50 ms and more")
         yield gauge("metashell_answers_waiting", machine.waiting, "answers that wait for their commit")
         yield gauge("metashell_events_waiting", len(machine.queue), "events that have not begun")

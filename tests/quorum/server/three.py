@@ -22,7 +22,6 @@ from metashell.codec import messages
 from metashell.codec.batch_writer import read_control_record
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.codec.metadata_records import read_metadata_record
-from metashell.codec.registry import message_type
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.quorum.controller.live import Wire, read_answer
 from tests.recordings import in_order
@@ -30,7 +29,7 @@ from tools.interop.nodes import Cluster, CommandOf, Node, cluster, controller_se
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "golden" / "three-controllers"
 IDS: Final = (3000, 3001, 3002)
-CLUSTER_ID: Final = "dGhyZWUtY29udHJvbGxlcg"
+CLUSTER_ID: Final = "Y2x1c3Rlci1vZi10aHJlZQ"
 DIRECTORIES: Final = {id: f"dGhyZWUtY29udHJvbGxlc{letter}" for id, letter in zip(IDS, "AQg", strict=True)}
 LIMIT_S: Final = 120.0
 PAUSE_S: Final = 0.02
@@ -43,6 +42,10 @@ SETTINGS: Final = {
     "num.network.threads": 1,
     "num.io.threads": 2,
 }
+BUSY: Final = 7
+"""REQUEST_TIMED_OUT."""
+NOT_ACTIVE: Final = '"errorCode": 41'
+"""Of a whole request, or of each topic; of a partition it says that an epoch is too high."""
 _RAFT: Final = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
 Record = dict[str, Any]
 
@@ -67,9 +70,10 @@ class Three:
         self._names: dict[int, str] = {}
         first = ",".join(f"{id}@localhost:{port}:{DIRECTORIES[id]}" for id, port in self.ports.items())
         words = ["-r", release, *(["--initial-controllers", first] if not is_static else [])]
-        quorum = {
-            "controller.quorum.voters": ",".join(f"{id}@localhost:{port}" for id, port in self.ports.items()),
-        } if is_static else {"controller.quorum.bootstrap.servers": ",".join(f"localhost:{port}" for port in self.ports.values())}  # fmt: skip
+        if is_static:
+            quorum = {"controller.quorum.voters": ",".join(f"{id}@localhost:{port}" for id, port in self.ports.items())}
+        else:
+            quorum = {"controller.quorum.bootstrap.servers": ",".join(f"localhost:{port}" for port in self.ports.values())}
         for id, port in self.ports.items():
             folder = cluster.folder / f"node-{id}"
             parts = controller_settings(id, port, folder, quorum), SETTINGS, settings or {}
@@ -130,20 +134,23 @@ class Three:
 
     # ---- steps
 
-    def send(self, what: str, body: Any, version: int, *, to: int | None = None) -> Any:
-        """Send a request to the active controller, or to that node; a step with its answer and records."""
+    def send(self, what: str, body: Any, version: int, *, to: int | None = None, reads: bool = True) -> Any:
+        """Send a request to the active controller, or to that node; a step with its answer and records.
+
+        Without `reads` its records are those of the next step: where others may come by themselves meanwhile.
+        """
         api = type(body).__name__.removesuffix("Request")
         ends_at = time.monotonic() + LIMIT_S
         while True:
             answer = None
             with suppress(ConnectionError):
                 answer = self._ask(self.active if to is None else to, api, version, body)
-            if to is not None or (answer is not None and '"errorCode": 41' not in json.dumps(answer)):
+            if to is not None or (answer is not None and answer.get("errorCode") != BUSY and NOT_ACTIVE not in json.dumps(answer)):
                 break
-            # On a busy machine the leader may have changed: then nothing was written.
-            assert time.monotonic() < ends_at, what
+            # On a busy machine the leader may have changed, or a change of voters may not be committed: then nothing was written.
+            assert time.monotonic() < ends_at, (what, answer)
             self.find_active()
-        self.steps.append({"what": what, "api": api, "version": version, "answer": answer, "records": self._read()})
+        self.steps.append({"what": what, "api": api, "version": version, "answer": answer, "records": self._read() if reads else []})
         return answer
 
     def wait(self, what: str, holds: Callable[[list[Record]], bool]) -> list[Record]:
@@ -151,14 +158,18 @@ class Three:
         found: list[Record] = []
         ends_at = time.monotonic() + LIMIT_S
         while not holds(found):
-            assert time.monotonic() < ends_at, (what, found, [node.text()[-1500:] for node in self._nodes.values()])
+            assert time.monotonic() < ends_at, (what, found, self.steps[-1], [node.text()[-1500:] for node in self._nodes.values()])
             time.sleep(PAUSE_S)
             found += self._read()
         self.steps.append({"what": what, "records": found, "comes_by_itself": True})
         return found
 
     def _read(self) -> list[Record]:
-        """The records of the active controller's log that are new since the last call; raft's own of leadership are left out."""
+        """The committed records of the active controller's log that are new since the last call, without raft's own of leadership."""
+        high_watermark = -1
+        with suppress(ConnectionError):
+            told = self._ask(self.active, "DescribeQuorum", 2, QUORUM)["topics"][0]["partitions"][0]
+            high_watermark = told["highWatermark"]
         path = self._configs[self.active].parent / f"node-{self.active}" / "__cluster_metadata-0" / f"{0:020d}.log"
         data = path.read_bytes() if path.exists() else b""
         at, found = 0, []
@@ -166,6 +177,8 @@ class Three:
             head = read_batch_header(data, at)
             # A file of ours is as long as the next writes need: what follows the last batch is zeros.
             if head.size_bytes < HEADER_SIZE or len(data) - at < head.size_bytes:
+                break
+            if head.last_offset >= high_watermark:
                 break
             if head.last_offset >= self._next_offset:
                 batch = RecordBatch(head, at, data[at : at + head.size_bytes])
@@ -199,28 +212,33 @@ class Three:
         self.send(f"topic {name} is made", made(topics=(one,), timeout_ms=60_000), 7, to=to)
 
     def describe_quorum(self, what: str) -> Any:
-        made = messages.DescribeQuorumRequest
-        topic = made.TopicData(topic_name="__cluster_metadata", partitions=(made.PartitionData(partition_index=0),))
-        return self.send(what, made(topics=(topic,)), 2)
+        return self.send(what, QUORUM, 2)
 
-    def describe_controllers(self, what: str) -> Any:
-        return self.send(what, messages.DescribeClusterRequest(endpoint_type=2), 2)
+    def describe_controllers(self, what: str, count: int) -> None:
+        """Ask for the controllers once so many are published, which follows their registration by some milliseconds."""
+        ends_at = time.monotonic() + LIMIT_S
+        asked = messages.DescribeClusterRequest(endpoint_type=2)
+        while len(self._ask(self.active, "DescribeCluster", 2, asked)["brokers"]) != count:
+            assert time.monotonic() < ends_at, what
+            time.sleep(PAUSE_S)
+        self.send(what, asked, 2)
 
     def update_features(self, what: str, *, kind: int = 1, validates: bool = False, **levels: int) -> Any:
         made = messages.UpdateFeaturesRequest
         updates = tuple(
-            made.FeatureUpdateKey(feature=name.replace("_", "."), max_version_level=level, upgrade_type=kind) for name, level in levels.items()
+            made.FeatureUpdateKey(feature=name.replace("_", "."), max_version_level=level, upgrade_type=kind)
+            for name, level in levels.items()
         )
         return self.send(what, made(timeout_ms=60_000, feature_updates=updates, validate_only=validates), 2)
 
     def register_controller(self, what: str, id: int, ranges: Mapping[str, tuple[int, int]]) -> Any:
         """The registration of a controller that supports these levels."""
         made = messages.ControllerRegistrationRequest
-        features = tuple(made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items())
-        body = made(
-            controller_id=id, incarnation_id=b"\5" * 16, listeners=(made.Listener(name="CONTROLLER", host="localhost", port=self.ports[id]),),
-            features=features, zk_migration_ready=False,
-        )  # fmt: skip
+        features = tuple(
+            made.Feature(name=name, min_supported_version=low, max_supported_version=high) for name, (low, high) in ranges.items()
+        )
+        listeners = (made.Listener(name="CONTROLLER", host="localhost", port=self.ports[id]),)
+        body = made(controller_id=id, incarnation_id=b"\5" * 16, listeners=listeners, features=features, zk_migration_ready=False)
         return self.send(what, body, 0)
 
     def remove_voter(self, what: str, id: int) -> Any:
@@ -237,6 +255,10 @@ class Three:
         return Naming(self._names, self.ports).steps(self.steps)
 
 
+_DESCRIBED: Final = messages.DescribeQuorumRequest
+QUORUM: Final = _DESCRIBED(
+    topics=(_DESCRIBED.TopicData(topic_name="__cluster_metadata", partitions=(_DESCRIBED.PartitionData(partition_index=0),)),)
+)
 FEATURES: Final = tuple(SUPPORTED_FEATURES.items())
 
 
@@ -254,7 +276,7 @@ def _shown(record: Any, *, is_control: bool) -> Record:
     return {"type": read.type_name, "version": read.version, "data": read.message.to_json_value(read.body, read.version)}
 
 
-_CLOCKS: Final = {"throttleTimeMs", "lastFetchTimestamp", "lastCaughtUpTimestamp", "highWatermark", "logEndOffset", "leaderEpoch", "leaderId"}
+_CLOCKS: Final = {"throttleTimeMs", "lastFetchTimestamp", "lastCaughtUpTimestamp", "highWatermark", "logEndOffset"}
 _OFFSETS: Final = {"brokerEpoch", "previousBrokerEpoch"}
 _CHOSEN: Final = {"incarnationId", "topicId", "id"}
 
@@ -267,12 +289,16 @@ class Naming:
         self._ports = {port: f"$port of {names[id]}" for id, port in ports.items()}
         self._directories = {text: f"$directory of {names[id]}" for id, text in DIRECTORIES.items()}
         self._seen: dict[tuple[str, object], str] = {}
+        self._topics: dict[str, str] = {}
+        self._voters: Any = None
 
     def steps(self, steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        made = (record["data"] for step in steps for record in step["records"] if record["type"] == "TOPIC_RECORD")
+        self._topics = {data["topicId"]: f"$id of {data['name']}" for data in made}
         return [self._step(step) for step in steps]
 
     def _step(self, step: dict[str, Any]) -> dict[str, Any]:
-        records = step["records"]
+        records = [record for record in step["records"] if not self._is_repeated(record)]
         if step.get("comes_by_itself"):
             records = sorted(records, key=lambda record: (record["type"], self._order(record["data"])))
         return {
@@ -280,13 +306,26 @@ class Naming:
             "records": [self._value(record) for record in records],
         }
 
+    def _is_repeated(self, record: Record) -> bool:
+        """Whether a new leader writes the level and the voters once more, as they were: Kafka's does, now and then."""
+        if record["type"] == "KRAFT_VERSION":
+            return self._voters is not None and record["data"] == self._voters[0]
+        if record["type"] != "KRAFT_VOTERS":
+            return False
+        before, self._voters = self._voters, ({"version": 0, "kRaftVersion": 1}, record["data"])
+        return before is not None and bool(before[1] == record["data"])
+
     def _order(self, data: Any) -> str:
-        """A text that orders records of several nodes alike in every run: by the node's name."""
-        return self._nodes.get(data.get("controllerId", -1), in_order(data)) if isinstance(data, dict) else ""
+        """A text that orders records alike in every run: by the names of nodes and topics."""
+        if not isinstance(data, dict):
+            return ""
+        return self._nodes.get(data.get("controllerId", -1)) or self._topics.get(data.get("topicId", "")) or in_order(data)
 
     def _value(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
-            return {name: self._value(item, name) for name, item in value.items() if name not in _CLOCKS}
+            # How often there was an election until all stood is chance; the epochs of partitions are not.
+            left_out = {*_CLOCKS, "leaderEpoch"} if "currentVoters" in value else _CLOCKS
+            return {name: self._value(item, name) for name, item in value.items() if name not in left_out}
         if isinstance(value, list):
             items = [self._value(item, key) for item in value]
             return sorted(items, key=in_order) if items and all(isinstance(item, dict) for item in items) else items
@@ -301,8 +340,8 @@ class Naming:
         return value
 
     def _text(self, value: str, key: str) -> str:
-        if value in self._directories:
-            return self._directories[value]
+        if value in self._directories or value in self._topics:
+            return self._directories.get(value) or self._topics[value]
         if key in _CHOSEN and re.fullmatch(r"[\w-]{22}", value) and not value.startswith("A" * 20):
             return self._seen.setdefault(("id", value), f"$id-{len(self._seen) + 1}")
         for id, name in self._nodes.items():
@@ -318,12 +357,12 @@ def registration_of_voters(three: Three) -> None:
     three.begin()
     three.wait("the bootstrap records and three registrations", registered(3))
     three.describe_quorum("the voters")
-    three.describe_controllers("the controllers")
+    three.describe_controllers("the controllers", 3)
     one = three.others[0]
     three.kill(one)
     three.start(one)
     three.wait("it registers again", registered(1))
-    three.describe_controllers("the controllers after that")
+    three.describe_controllers("the controllers after that", 3)
     three.topic("t", [1], to=one)
 
 
@@ -346,6 +385,9 @@ def upgrade_with_an_old_voter(three: Three) -> None:
     three.update_features("kraft.version", kraft_version=1)
     three.describe_quorum("the voters after that")
     three.update_features("kraft.version back", kind=2, kraft_version=0)
+    three.kill(old)
+    three.unregister_controller("its registration is removed", old)
+    three.update_features("a level that all registered controllers support", validates=True, share_version=1)
 
 
 def takeover(three: Three) -> None:
@@ -385,8 +427,8 @@ def elections_by_themselves(three: Three) -> None:
     three.beat(1, want_fence=True)
     three.beat(1)
     for name in ("clean", "unclean"):
-        isr(three, name, 2, (2, 1))
-    three.wait("the preferred replicas lead again", changed(2))
+        isr(three, name, 2, (2, 1), reads=False)
+    three.wait("both ISRs grow, and the preferred replicas lead again", changed(4))
     old = three.active
     three.kill(old)
     new = three.find_active(is_not=old)
@@ -400,7 +442,8 @@ def elections_by_themselves(three: Three) -> None:
     made = messages.IncrementalAlterConfigsRequest
     change = (made.AlterableConfig(name="unclean.leader.election.enable", value="true"),)
     resource = made.AlterConfigsResource(resource_type=2, resource_name="clean", configs=change)
-    three.send("unclean elections are allowed", made(resources=(resource,)), 1)
+    three.send("unclean elections are allowed", made(resources=(resource,)), 1, reads=False)
+    three.wait("one comes", changed(1))
 
 
 def voter_back_by_auto_join(three: Three) -> None:
@@ -430,7 +473,7 @@ def unregistered(three: Three) -> None:
     three.kill(one)
     three.unregister_controller("one that is down", one)
     three.unregister_controller("the same again", one)
-    three.describe_controllers("two controllers")
+    three.describe_controllers("two controllers", 2)
     three.describe_quorum("three voters all the same")
     newest = SUPPORTED_FEATURES["metadata.version"][1]
     three.update_features("an upgrade meanwhile", validates=True, metadata_version=newest)
@@ -438,7 +481,7 @@ def unregistered(three: Three) -> None:
     three.start(one)
     three.wait("it registers again", registered(1))
     three.unregister_controller("one that runs", other)
-    three.describe_controllers("after that")
+    three.describe_controllers("after that", 2)
 
 
 STORIES: Final[dict[str, tuple[Callable[[Three], None], dict[str, Any]]]] = {
@@ -460,7 +503,7 @@ STORIES: Final[dict[str, tuple[Callable[[Three], None], dict[str, Any]]]] = {
 }
 
 
-def isr(three: Three, topic: str, leader: int, replicas: tuple[int, ...]) -> None:
+def isr(three: Three, topic: str, leader: int, replicas: tuple[int, ...], *, reads: bool = True) -> None:
     """A leader changes its ISR; its topic id and epochs are those of the log."""
     state = partition_state(three, topic)
     made = messages.AlterPartitionRequest
@@ -468,10 +511,8 @@ def isr(three: Three, topic: str, leader: int, replicas: tuple[int, ...]) -> Non
     part = made.PartitionData(
         partition_index=0, leader_epoch=state["leaderEpoch"], new_isr_with_epochs=members, partition_epoch=state["partitionEpoch"]
     )
-    body = made(
-        broker_id=leader, broker_epoch=three.epochs[leader], topics=(made.TopicData(topic_id=state["id"], partitions=(part,)),)
-    )
-    three.send(f"the ISR of {topic} is {replicas}", body, 3)
+    body = made(broker_id=leader, broker_epoch=three.epochs[leader], topics=(made.TopicData(topic_id=state["id"], partitions=(part,)),))
+    three.send(f"the ISR of {topic} is {replicas}", body, 3, reads=reads)
 
 
 def partition_state(three: Three, topic: str) -> dict[str, Any]:
