@@ -304,9 +304,8 @@ class Story:
                 hold_ms = float(lines["metashell_loop_longest_hold_seconds"]) * 1000
                 cpu_ms = float(lines["metashell_loop_longest_cpu_seconds"]) * 1000
                 self.hold_ms, self.cpu_ms = max(self.hold_ms, hold_ms), max(self.cpu_ms, cpu_ms)
-                told.append(
-                    f"{id}{'*' if id == self._leader else ''} {hold_ms:.0f} ms, {float(lines['metashell_loop_long_holds_total']):.0f} long"
-                )
+                mark, long = " (active)" if id == self._leader else "", float(lines["metashell_loop_long_holds_total"])
+                told.append(f"{id}{mark} {hold_ms:.0f} ms, {cpu_ms:.0f} of CPU, {long:.0f} of 50 ms and more")
         return f"; longest holds: {'; '.join(told)}"
 
     def _say(self, what: str, text: str) -> None:

@@ -481,7 +481,8 @@ def unregistered(three: Three) -> None:
     three.start(one)
     three.wait("it registers again", registered(1))
     three.unregister_controller("one that runs", other)
-    three.describe_controllers("after that", 2)
+    three.wait("it registers again by itself", registered(1))
+    three.describe_controllers("after that", 3)
 
 
 STORIES: Final[dict[str, tuple[Callable[[Three], None], dict[str, Any]]]] = {
