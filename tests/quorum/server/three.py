@@ -15,6 +15,7 @@ import time
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -277,6 +278,9 @@ def _shown(record: Any, *, is_control: bool) -> Record:
 
 
 _CLOCKS: Final = {"throttleTimeMs", "lastFetchTimestamp", "lastCaughtUpTimestamp", "highWatermark", "logEndOffset"}
+_KEY: Final = r"ReplicaKey\([^()]*\)"
+_KEYS: Final = re.compile(rf"{_KEY}(?:, {_KEY})+")
+"""Voters in a message; Kafka's order is that of a hash map."""
 _OFFSETS: Final = {"brokerEpoch", "previousBrokerEpoch"}
 _CHOSEN: Final = {"incarnationId", "topicId", "id"}
 
@@ -299,8 +303,9 @@ class Naming:
 
     def _step(self, step: dict[str, Any]) -> dict[str, Any]:
         records = [record for record in step["records"] if not self._is_repeated(record)]
-        if step.get("comes_by_itself"):
-            records = sorted(records, key=lambda record: (record["type"], self._order(record["data"])))
+        # Of many partitions Kafka writes changes in the order of a hash map of random ids.
+        runs = [records] if step.get("comes_by_itself") else [list(run) for _, run in groupby(records, lambda record: record["type"])]
+        records = [one for run in runs for one in sorted(run, key=lambda record: (record["type"], self._order(record["data"])))]
         return {
             **{key: self._value(value, key) for key, value in step.items() if key not in ("records", "comes_by_itself")},
             "records": [self._value(record) for record in records],
@@ -344,9 +349,11 @@ class Naming:
             return self._directories.get(value) or self._topics[value]
         if key in _CHOSEN and re.fullmatch(r"[\w-]{22}", value) and not value.startswith("A" * 20):
             return self._seen.setdefault(("id", value), f"$id-{len(self._seen) + 1}")
+        for text, name in self._directories.items():
+            value = value.replace(text, name)
         for id, name in self._nodes.items():
             value = re.sub(rf"\b{id}\b", name, value)
-        return value
+        return _KEYS.sub(lambda found: ", ".join(sorted(re.findall(_KEY, found[0]))), value)
 
 
 # ---- stories
