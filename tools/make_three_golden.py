@@ -2,7 +2,7 @@
 
     python -m tools.make_three_golden [STORY...]       # the stories that are named, by default all; 10 to 60 s each
 
-The stories are functions in tests/quorum/server/three.py; each starts three controllers of the newest Kafka on fresh directories.
+The stories are functions in tests/quorum/server/three_stories.py; each starts three controllers of the newest Kafka on fresh directories.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.java import KAFKA, kafka_command
-from tests.quorum.server.three import FOLDER, STORIES, play, recorded
+from tests.quorum.server.three import FOLDER
+from tests.quorum.server.three_stories import STORIES, play, recorded
 
 
 def main(names: list[str]) -> int:

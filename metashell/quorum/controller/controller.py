@@ -143,7 +143,7 @@ class QuorumController:
         """The answer to a request that may be given between the steps of a decision, and needs no commit; None for any other.
 
         That is a heartbeat of an unfenced broker that wants to stay so: fencing a broker of 10 000 partitions, or a claim, takes long, and
-        no living broker should wait for it. It may be called at any time.
+        no living broker should wait for it. It may be called at any time; the caller keeps the answers of a connection in order.
         """
         if not self.state.is_active or request.api_key != HEARTBEAT_KEY or not APIS[HEARTBEAT_KEY].has(request.version):
             return None

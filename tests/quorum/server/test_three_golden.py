@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.quorum.server.three import STORIES, play, recorded
+from tests.quorum.server.three_stories import STORIES, play, recorded
 from tools.interop.nodes import server_command
 
 pytestmark = [pytest.mark.golden, pytest.mark.slow]
