@@ -134,7 +134,9 @@ async def test_requests_of_a_closed_connection_that_nobody_began_are_dropped(tmp
 
 
 async def test_a_living_brokers_heartbeat_waits_neither_for_a_long_event_nor_for_a_commit(tmp_path: Path) -> None:
-    async with Controllers(tmp_path, 1) as quorum:
+    # No task comes meanwhile, and no heartbeat is late.
+    patient = {"broker.session.timeout.ms": 600_000, "broker.heartbeat.interval.ms": 300_000, "metadata.max.idle.interval.ms": 0}
+    async with Controllers(tmp_path, 1, settings=patient) as quorum:
         active = await quorum.active()
         epochs = {id: await add_broker(active, id) for id in (1, 2)}
         hold = asyncio.Event()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -21,6 +20,7 @@ from metashell.codec import messages
 from metashell.codec.batch_writer import read_control_record
 from metashell.codec.batches import HEADER_SIZE, RecordBatch, read_batch_header
 from metashell.codec.metadata_records import read_metadata_record
+from metashell.common.values import uuid_from_text
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES
 from tests.quorum.controller.live import Wire, read_answer
 from tests.recordings import in_order
@@ -65,6 +65,7 @@ class Three:
         self._cluster = cluster
         self._nodes: dict[int, Node] = {}
         self._configs: dict[int, Path] = {}
+        self._directories: dict[int, str] = {}
         self._next_offset = 0
         self._names: dict[int, str] = {}
         first = ",".join(f"{id}@localhost:{port}:{DIRECTORIES[id]}" for id, port in self.ports.items())
@@ -78,6 +79,8 @@ class Three:
             parts = controller_settings(id, port, folder, quorum), SETTINGS, settings or {}
             config = self._configs[id] = write_config(cluster.folder / f"{id}.properties", *parts)
             format_directories(config, *words, cluster_id=CLUSTER_ID)
+            properties = (folder / "meta.properties").read_text()
+            self._directories[id] = re.findall(r"^directory\.id=(.*)$", properties, re.MULTILINE)[0]
 
     # ---- nodes
 
@@ -222,13 +225,20 @@ class Three:
             time.sleep(PAUSE_S)
         self.send(what, asked, 2)
 
-    def update_features(self, what: str, *, kind: int = 1, validates: bool = False, **levels: int) -> Any:
+    def update_features(self, what: str, *, kind: int = 1, validates: bool = False, until_none: bool = False, **levels: int) -> Any:
+        """Update features; with `until_none` as often as it is refused, and the last answer is the step's."""
         made = messages.UpdateFeaturesRequest
         updates = tuple(
             made.FeatureUpdateKey(feature=name.replace("_", "."), max_version_level=level, upgrade_type=kind)
             for name, level in levels.items()
         )
-        return self.send(what, made(timeout_ms=60_000, feature_updates=updates, validate_only=validates), 2)
+        ends_at = time.monotonic() + LIMIT_S
+        while (answer := self.send(what, made(timeout_ms=60_000, feature_updates=updates, validate_only=validates), 2))["errorCode"]:
+            if not until_none or time.monotonic() > ends_at:
+                break
+            self.steps.pop()
+            time.sleep(PAUSE_S)
+        return answer
 
     def register_controller(self, what: str, id: int, ranges: Mapping[str, tuple[int, int]]) -> Any:
         """The registration of a controller that supports these levels."""
@@ -241,7 +251,7 @@ class Three:
         return self.send(what, body, 0)
 
     def remove_voter(self, what: str, id: int) -> Any:
-        body = messages.RemoveRaftVoterRequest(cluster_id=CLUSTER_ID, voter_id=id, voter_directory_id=directory_of(id))
+        body = messages.RemoveRaftVoterRequest(cluster_id=CLUSTER_ID, voter_id=id, voter_directory_id=uuid_from_text(self._directories[id]))
         return self.send(what, body, 0)
 
     def unregister_controller(self, what: str, id: int) -> Any:
@@ -251,7 +261,7 @@ class Three:
 
     def told(self) -> list[dict[str, Any]]:
         """The steps with names in place of what the quorum chose; records that come by themselves in a fixed order."""
-        return Naming(self._names, self.ports).steps(self.steps)
+        return Naming(self._names, self.ports, self._directories).steps(self.steps)
 
 
 _DESCRIBED: Final = messages.DescribeQuorumRequest
@@ -259,10 +269,6 @@ QUORUM: Final = _DESCRIBED(
     topics=(_DESCRIBED.TopicData(topic_name="__cluster_metadata", partitions=(_DESCRIBED.PartitionData(partition_index=0),)),)
 )
 FEATURES: Final = tuple(SUPPORTED_FEATURES.items())
-
-
-def directory_of(id: int) -> bytes:
-    return urlsafe_b64decode(DIRECTORIES[id] + "==")
 
 
 def _shown(record: Any, *, is_control: bool) -> Record:
@@ -286,10 +292,10 @@ _CHOSEN: Final = {"incarnationId", "topicId", "id"}
 class Naming:
     """Names what two runs choose differently."""
 
-    def __init__(self, names: Mapping[int, str], ports: Mapping[int, int]) -> None:
+    def __init__(self, names: Mapping[int, str], ports: Mapping[int, int], directories: Mapping[int, str]) -> None:
         self._nodes = dict(names)
         self._ports = {port: f"$port of {names[id]}" for id, port in ports.items()}
-        self._directories = {text: f"$directory of {names[id]}" for id, text in DIRECTORIES.items()}
+        self._directories = {text: f"$directory of {names[id]}" for id, text in directories.items()}
         self._seen: dict[tuple[str, object], str] = {}
         self._topics: dict[str, str] = {}
         self._voters: Any = None

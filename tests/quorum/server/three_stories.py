@@ -46,7 +46,8 @@ def upgrade_with_an_old_voter(three: Three) -> None:
     three.start(old)
     three.wait("it is back with a new release", registered(1))
     three.update_features("metadata.version", metadata_version=newest)
-    three.update_features("kraft.version", kraft_version=1)
+    # The leader hears from the new voter what that supports, a moment after it is there.
+    three.update_features("kraft.version", until_none=True, kraft_version=1)
     three.describe_quorum("the voters after that")
     three.update_features("kraft.version back", kind=2, kraft_version=0)
     three.kill(old)
