@@ -299,6 +299,7 @@ class Naming:
         self._seen: dict[tuple[str, object], str] = {}
         self._topics: dict[str, str] = {}
         self._voters: Any = None
+        self._registered: dict[int, Any] = {}
 
     def steps(self, steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         made = (record["data"] for step in steps for record in step["records"] if record["type"] == "TOPIC_RECORD")
@@ -316,7 +317,13 @@ class Naming:
         }
 
     def _is_repeated(self, record: Record) -> bool:
-        """Whether a new leader writes the level and the voters once more, as they were: Kafka's does, now and then."""
+        """Whether a record says once more what was: of a controller that registers twice because its first answer was late, and of a new
+        leader that writes the level and the voters again, as Kafka's does now and then.
+        """
+        if record["type"] == "REGISTER_CONTROLLER_RECORD":
+            id = record["data"]["controllerId"]
+            before, self._registered[id] = self._registered.get(id), record["data"]
+            return bool(before == record["data"])
         if record["type"] == "KRAFT_VERSION":
             return self._voters is not None and record["data"] == self._voters[0]
         if record["type"] != "KRAFT_VOTERS":
