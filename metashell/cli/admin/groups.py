@@ -118,7 +118,7 @@ def _coordinators(admin: Admin, group_ids: Sequence[str]) -> Iterable[tuple[str,
         yield id, AdminError(one.error_code, one.error_message, id) if one.error_code else one.node_id
 
 
-def _ask_coordinator(admin: Admin, group_id: str, request: Any, take: Callable[[Any, int], T], version: int | None = None) -> T:
+def ask_coordinator(admin: Admin, group_id: str, request: Any, take: Callable[[Any, int], T], version: int | None = None) -> T:
     """Ask a group's coordinator, and return the result of `take` on its answer and its id.
 
     Errors: AdminError; those that mean that the coordinator has moved or is loading are raised only after the deadline.
@@ -160,7 +160,7 @@ def describe_group(admin: Admin, group_id: str) -> GroupDescription:
     """Return a group of any kind with its members. Errors: AdminError, GROUP_ID_NOT_FOUND for an unknown group; those of `Admin`."""
     kind = _kind_of(admin, group_id)
     request, take = _DESCRIPTIONS[kind]
-    return _ask_coordinator(admin, group_id, request(group_id), lambda answer, node: take(_only(answer, group_id), node))
+    return ask_coordinator(admin, group_id, request(group_id), lambda answer, node: take(_only(answer, group_id), node))
 
 
 def _kind_of(admin: Admin, group_id: str) -> str:
@@ -172,7 +172,7 @@ def _kind_of(admin: Admin, group_id: str) -> str:
         check_answer(answer.error_code, None, group_id)
         return next((group.group_type or CLASSIC for group in answer.groups if group.group_id == group_id), CLASSIC)
 
-    kind = _ask_coordinator(admin, group_id, messages.ListGroupsRequest(), take)
+    kind = ask_coordinator(admin, group_id, messages.ListGroupsRequest(), take)
     return kind if kind in _DESCRIPTIONS else CLASSIC
 
 
@@ -325,7 +325,7 @@ def committed_offsets(admin: Admin, group_id: str) -> list[OffsetRow]:
         rows = [_row(group_id, topic.name, partition) for topic in group.topics for partition in topic.partitions]
         return sorted(rows, key=lambda row: (row.topic, row.partition))
 
-    return _ask_coordinator(admin, group_id, request, take, version)
+    return ask_coordinator(admin, group_id, request, take, version)
 
 
 def _row(group_id: str, topic: str, partition: Any) -> OffsetRow:

@@ -121,6 +121,7 @@ _ON_CLUSTER: Final = "{} on the cluster"
 _NEEDED: Final = {
     2: "DESCRIBE on the topic",
     3: "DESCRIBE on the topic",
+    8: "READ on the group, and on the topic",
     9: "DESCRIBE on the group",
     10: "DESCRIBE on the group",
     15: "DESCRIBE on the group",
@@ -133,10 +134,12 @@ _NEEDED: Final = {
     32: "DESCRIBE_CONFIGS on the topic or group, or on the cluster for brokers",
     35: _ON_CLUSTER.format("DESCRIBE"),
     37: "ALTER on the topic",
+    42: "DELETE on the group",
     43: _ON_CLUSTER.format("ALTER"),
     44: "ALTER_CONFIGS on the topic or group, or on the cluster for brokers",
     45: _ON_CLUSTER.format("ALTER"),
     46: _ON_CLUSTER.format("DESCRIBE"),
+    47: "DELETE on the group, and READ on the topic",
     48: _ON_CLUSTER.format("DESCRIBE_CONFIGS"),
     49: _ON_CLUSTER.format("ALTER_CONFIGS"),
     50: _ON_CLUSTER.format("DESCRIBE"),
@@ -151,6 +154,9 @@ _NEEDED: Final = {
     80: _ON_CLUSTER.format("ALTER"),
     81: _ON_CLUSTER.format("ALTER"),
     89: "DESCRIBE on the group, and on its topics",
+    90: "DESCRIBE on the group, and on its topics",
+    91: "READ on the group, and on its topics",
+    92: "DELETE on the group, and READ on the topic",
     94: _ON_CLUSTER.format("ALTER"),
 }
 """The right that each API needs, by api key. Only controllers require, and so refuse, a right for DescribeCluster (60)."""
@@ -171,6 +177,7 @@ class Since(NamedTuple):
 SINCE: Final[dict[int, Since]] = {
     2: Since("0.8"),
     3: Since("0.8"),
+    8: Since("0.8.2"),
     9: Since("0.8.2"),
     10: Since("0.8.2"),
     15: Since("0.9"),
@@ -184,10 +191,12 @@ SINCE: Final[dict[int, Since]] = {
     32: Since("0.11", "3.7"),
     35: Since("1.0"),
     37: Since("1.0", "3.0"),
+    42: Since("1.1"),
     43: Since("2.2", "3.0"),
     44: Since("2.3", "2.8"),
     45: Since("2.4", "3.0"),
     46: Since("2.4", "3.0"),
+    47: Since("2.4"),
     48: Since("2.6"),
     49: Since("2.6", "2.8"),
     50: Since("2.7"),
@@ -202,13 +211,16 @@ SINCE: Final[dict[int, Since]] = {
     80: Since("3.9", "3.9"),
     81: Since("3.9", "3.9"),
     89: Since("4.2"),
+    90: Since("4.1"),
+    91: Since("4.1"),
+    92: Since("4.1"),
     94: Since("4.4", "4.4"),
 }
 """The first releases of each API, by api key. A release whose nodes offer it only with unstable.api.versions.enable does not count."""
 
 _LITERAL: Final = 3
 _ANY_RESOURCE: Final = 1
-_READS: Final = frozenset({2, 3, 9, 10, 15, 16, 18, 29, 32, 35, 46, 48, 50, 55, 60, 69, 75, 77, 89})
+_READS: Final = frozenset({2, 3, 9, 10, 15, 16, 18, 29, 32, 35, 46, 48, 50, 55, 60, 69, 75, 77, 89, 90})
 _TWICE_IS_ONCE: Final = frozenset({30, 44, 49, 51})
 """CreateAcls, IncrementalAlterConfigs, AlterClientQuotas and AlterUserScramCredentials state the result they want, so repeating one changes
 nothing. The effect of a second CreateTopics, UpdateFeatures or AlterPartitionReassignments depends on other changes made meanwhile."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from metashell.cli.connection import CLUSTER_OPTIONS, ENVIRONMENT, FORMS, WATCH
+from metashell.cli.connection import CLUSTER_OPTIONS, DRY_RUN, ENVIRONMENT, FORMS, WATCH, YES
 from metashell.cli.connection import FILES as CLUSTER_FILES
+from metashell.cli.connection import command as changing
 from metashell.cli.sources import split_options
 from metashell.cli.tool import run_sub_command
 from metashell.common import options
@@ -287,7 +288,101 @@ ASSIGN = CommandSpec(
     epilog=(("INPUT OF CLIENTS' ASSIGNORS", _CLIENT_INPUT), ("INPUT OF THE BROKER'S ASSIGNORS", _SERVER_INPUT), options.EXIT_STATUS),
 )
 
-COMMANDS = (*LOG_COMMANDS, ASSIGN)
+_GROUPS_TO_CHANGE = (
+    Argument("groups", "ids of groups", "*", "GROUP"),
+    (
+        Option(names=("--group",), metavar="GROUP", multiple=True, help="the same as GROUP, as Kafka's tools have it; may be repeated"),
+        flag("--all-groups", help="all groups of a type"),
+        Option(
+            names=("--group-type",),
+            metavar="TYPE",
+            type="choice",
+            choices=("consumer", "share", "streams"),
+            default="consumer",
+            help="what --all-groups takes: consumer groups of both protocols (the default), share or streams groups",
+        ),
+    ),
+)
+_TOPICS = Option(
+    names=("--topic",),
+    metavar="TOPIC",
+    multiple=True,
+    help="partitions: TOPIC for all of a topic, or TOPIC:0,1; may be repeated",
+)
+_CSV = """\
+orders,0,42              TOPIC,PARTITION,OFFSET, of one group
+billing,orders,0,42      GROUP,TOPIC,PARTITION,OFFSET, of several"""
+RESET_OFFSETS = changing(
+    "reset-offsets",
+    "set the offsets of groups that have no members",
+    """
+        Shows to which offset each partition of a group would be set and, with --execute, sets it. A group that has members is refused,
+        whatever else is asked. Offsets are kept within the log: what lies before its start or after its end is set to that, and said.
+        Consumer groups of both protocols, streams groups, and share groups, whose start offset is set; these have no --shift-by and no
+        --by-duration, as in Kafka. A group that does not exist is made by its first offset.
+
+        --export prints the plan as CSV, and --from-file takes it back; both are those of kafka-consumer-groups. The group stands in each
+        line where several are named.
+        """,
+    options=(
+        *_GROUPS_TO_CHANGE[1],
+        _TOPICS,
+        flag("--all-topics", help="all partitions for which the group has an offset"),
+        flag("--to-earliest", help="to the first record that each log still has"),
+        flag("--to-latest", help="to the end of each log"),
+        flag("--to-current", help="to where the group is; to the end where it has no offset"),
+        Option(names=("--to-offset",), metavar="N", type="integer", help="to this offset"),
+        Option(names=("--shift-by",), metavar="N", type="integer", help="by so many records, back with a minus: --shift-by=-10"),
+        Option(
+            names=("--to-datetime",),
+            metavar="TIME",
+            type="time",
+            help="to the first record at or after a time, such as 2026-11-20T12:00:00.000; UTC unless it says otherwise",
+        ),
+        Option(names=("--by-duration",), metavar="DURATION", help="to so long ago: PnDTnHnMnS, such as P7D or PT1H30M"),
+        file_option("--from-file", help="to the offsets of a CSV file"),
+        flag("--execute", help="set the offsets; without it nothing is changed"),
+        flag("--dry-run", help="change nothing: the default"),
+        flag("--export", help="print the plan as CSV"),
+    ),
+    arguments=(_GROUPS_TO_CHANGE[0],),
+    examples=(
+        ("metashell groups reset-offsets billing --topic orders --to-earliest -b localhost:9092", "what reading all again would set"),
+        ("metashell groups reset-offsets billing --all-topics --to-datetime 2026-11-20T12:00:00 --execute -b localhost:9092", "do it"),
+        ("metashell groups reset-offsets billing --all-topics --to-current --export -b localhost:9092 > offsets.csv", "keep them"),
+        ("metashell groups reset-offsets billing --from-file offsets.csv --execute -b localhost:9092", "put them back"),
+    ),
+)
+RESET_OFFSETS = RESET_OFFSETS._replace(epilog=(("CSV", _CSV), *RESET_OFFSETS.epilog))
+DELETE_GROUPS = changing(
+    "delete",
+    "delete groups that have no members, with their offsets",
+    """
+        Shows what would be lost and asks first; where nobody can be asked it needs --yes. A group that has members is refused. It does
+        not delete the internal topics of a streams group.
+        """,
+    options=(*_GROUPS_TO_CHANGE[1], DRY_RUN._replace(help="change nothing: show what would be deleted"), YES),
+    arguments=(_GROUPS_TO_CHANGE[0],),
+    examples=(
+        ("metashell groups delete billing-test -b localhost:9092", "ask, then delete it"),
+        ("metashell groups delete --all-groups --group-type share --dry-run -b localhost:9092", "which share groups would go"),
+    ),
+)
+DELETE_OFFSETS = changing(
+    "delete-offsets",
+    "delete offsets of a group",
+    """
+        Deletes what a group has committed for some partitions; of a share group, its state for some topics. Asks first; where nobody can
+        be asked it needs --yes. Brokers refuse a topic that a member of the group subscribes to.
+        """,
+    options=(_TOPICS._replace(required=True), DRY_RUN._replace(help="change nothing: show what would be deleted"), YES),
+    arguments=(_GROUP,),
+    examples=(
+        ("metashell groups delete-offsets billing --topic orders -b localhost:9092", "ask, then delete those of a topic"),
+        ("metashell groups delete-offsets billing --topic orders:0,1 --yes -b localhost:9092", "those of two partitions, without asking"),
+    ),
+)
+COMMANDS = (*LOG_COMMANDS, ASSIGN, RESET_OFFSETS, DELETE_GROUPS, DELETE_OFFSETS)
 
 GROUPS = CommandSpec(
     name="metashell-groups",
@@ -315,6 +410,9 @@ _COMMANDS = {
     "downgrade-check": "timeline:downgrade_check",
     "streams-upgrade": "timeline:streams_upgrade",
     "assign": "assign:assign",
+    "reset-offsets": "changes:reset_offsets",
+    "delete": "changes:delete",
+    "delete-offsets": "changes:delete_group_offsets",
 }
 """The function of each command, as module and name. It takes the command's spec and its words, and returns the exit status."""
 

@@ -63,7 +63,7 @@ def asks_cluster(work: Work) -> bool:
 
 
 def list_live_groups(work: Work) -> None:
-    _find_brokers(work)
+    find_brokers(work)
     groups, failed = list_groups(work.admin)
     work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
     wanted = work.values
@@ -104,7 +104,7 @@ class WatchedState:
 
 def describe_live_group(work: Work, watched: WatchedState, log: ServerLog | None) -> GroupDescription:
     """Return the group with its members, and notes on its rebalance and its assignment. Errors: MetashellError."""
-    _find_brokers(work)
+    find_brokers(work)
     description = describe_group(work.admin, work.values.group)
     notes = rebalance_notes(description, is_live=True, since=watched.seen(description), log=log)
     if not notes:
@@ -136,7 +136,7 @@ def _topics_of(work: Work, description: GroupDescription) -> Topics:
 
 def offset_rows(work: Work) -> list[OffsetRow]:
     """Return the group's committed offsets with the owner of each partition, and with --lag the log end offsets. Errors: MetashellError."""
-    _find_brokers(work)
+    find_brokers(work)
     group_id = work.values.group
     group = describe_group(work.admin, group_id)
     if group.summary.kind == _SHARE:
@@ -163,7 +163,7 @@ def lag_rows(work: Work) -> tuple[list[OffsetRow], dict[str, bool]]:
         work.values.lag = True
         rows = offset_rows(work)
         return rows, {work.values.group: any(row.member_id is not None for row in rows)}
-    _find_brokers(work)
+    find_brokers(work)
     groups, failed = list_groups(work.admin)
     work.miss(*unseen_groups(work.admin), *(f"the groups that broker {node} coordinates: {error}" for node, error in failed))
     has_members = {group.group_id: group.state not in _WITHOUT_MEMBERS for group in groups if group.kind != _SHARE}
@@ -188,7 +188,7 @@ def share_commits_nothing(group_id: str) -> MetashellError:
     return MetashellError(f"{group_id}: a share group commits no offsets")
 
 
-def _find_brokers(work: Work) -> None:
+def find_brokers(work: Work) -> None:
     """Find the brokers in the newest metadata if the command line names controllers. Errors: MetashellError."""
     if work.asks_controllers:
         addresses = brokers_of(work.image(), cluster_of(work.values).command_config, work.place)

@@ -1,0 +1,185 @@
+"""`metashell groups reset-offsets`, `delete` and `delete-offsets` beside Kafka's tools on a real node: the same plans, the same offsets."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from metashell.cli.main import tool_of
+from metashell.codec import messages
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record
+from metashell.common.values import uuid_from_text
+from metashell.net.addresses import Address
+from metashell.net.client import Client
+from tests.interop.real_groups import RealGroups
+from tests.java import KAFKA, kafka
+from tests.running import Outcome, run_main
+
+pytestmark = pytest.mark.slow
+
+PACKAGE = "org.apache.kafka.tools.consumer.group"
+CONSUMER, SHARE = f"{PACKAGE}.ConsumerGroupCommand", f"{PACKAGE}.ShareGroupCommand"
+BEGUN_MS = 1_790_000_000_000
+LONG = "a-topic-whose-name-is-longer-than-24-characters"
+"""Kafka's tools write such a name with quotes."""
+Plan = dict[tuple[str, int], int]
+
+
+def theirs(groups: RealGroups, tool: str, *words: str) -> str:
+    done = kafka(KAFKA, tool, "--bootstrap-server", f"localhost:{groups.port}", *words)
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+def ours(groups: RealGroups, *words: str, status: int = 0) -> Outcome:
+    done = run_main(tool_of("groups"), [*words, "-b", f"localhost:{groups.port}"], cwd=Path(__file__).parent)
+    assert done.status == status, done
+    return done
+
+
+def plan_of(text: str) -> Plan:
+    return {
+        (topic, int(partition)): int(offset) for topic, partition, offset in csv.reader(line for line in text.splitlines() if "," in line)
+    }
+
+
+def committed(groups: RealGroups, group: str) -> Plan:
+    done = ours(groups, "offsets", group, "-o", "jsonl")
+    return {(row["topic"], row["partition"]): row["offset"] for row in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def written(groups: RealGroups) -> tuple[str, str]:
+    """Two topics with records a minute apart, another number in each partition."""
+    names = ("changes", LONG)
+    request = messages.ProduceRequest
+    for name in names:
+        topic_id = uuid_from_text(groups.topic(name, 3))
+        with Client([Address("localhost", groups.port)]) as client:
+            for number in range(6):
+                parts = tuple(
+                    request.PartitionProduceData(
+                        index=at,
+                        records=write_batch(
+                            0,
+                            [Record(0, BEGUN_MS + 60_000 * number, None, b"x")],
+                            leader_epoch=-1,
+                            base_timestamp=BEGUN_MS + 60_000 * number,
+                        ),
+                    )
+                    for at in range(3)
+                    if number < 2 * at + 2
+                )
+                data = request.TopicProduceData(name=name, topic_id=topic_id, partition_data=parts)
+                answer = client.request(request(acks=-1, timeout_ms=60_000, topic_data=(data,)))
+                assert {one.error_code for topic in answer.responses for one in topic.partition_responses} == {0}, answer
+    return names
+
+
+SCOPES: list[list[str]] = [["--topic", "changes:0,2", "--topic", LONG], ["--all-topics"]]
+SCENARIOS: list[list[str]] = [
+    ["--to-earliest"],
+    ["--to-latest"],
+    ["--to-current"],
+    ["--to-offset", "3"],
+    ["--to-offset", "99"],
+    ["--shift-by", "2"],
+    ["--shift-by", "-2"],
+    ["--to-datetime", "2026-09-21T14:15:30.000"],
+    ["--to-datetime", "2040-01-01T00:00:00.000"],
+    ["--by-duration", "PT0S"],
+    ["--by-duration", "P3650D"],
+]
+
+
+def own(scenario: list[str]) -> list[str]:
+    return ["=".join(scenario)]
+
+
+def test_plans_are_those_of_kafka_and_the_csv_goes_both_ways(groups: RealGroups, written: tuple[str, str], tmp_path: Path) -> None:
+    first = [word for name in written for word in ("--topic", name)]
+    assert plan_of(theirs(groups, CONSUMER, "--reset-offsets", "--group", "twin", *first, "--to-offset", "1", "--export")) == plan_of(
+        ours(groups, "reset-offsets", "twin", *first, "--to-offset", "1", "--export").stdout.decode()
+    )
+    ours(groups, "reset-offsets", "twin", *first, "--to-offset", "1", "--execute")
+    for scope in SCOPES:
+        for scenario in SCENARIOS:
+            wanted = theirs(groups, CONSUMER, "--reset-offsets", "--group", "twin", *scope, *scenario, "--export")
+            found = ours(groups, "reset-offsets", "twin", *scope, *own(scenario), "--export").stdout.decode()
+            assert plan_of(found) == plan_of(wanted), (scope, scenario)
+            assert sorted(found.splitlines()) == sorted(line for line in wanted.splitlines() if "," in line), (scope, scenario)
+    assert set(committed(groups, "twin").values()) == {1}, "no dry run changes anything"
+
+    # Ours is executed, exported by Kafka, moved on by ours, and put back by each tool from the other's file.
+    ours(groups, "reset-offsets", "twin", "--all-topics", "--to-datetime=2026-09-21T14:15:30.000", "--execute")
+    exported = theirs(groups, CONSUMER, "--reset-offsets", "--group", "twin", "--all-topics", "--to-current", "--export")
+    assert committed(groups, "twin") == plan_of(exported)
+    (tmp_path / "theirs.csv").write_text("".join(f"{line}\n" for line in exported.splitlines() if "," in line))
+    mine = ours(groups, "reset-offsets", "twin", "--all-topics", "--to-current", "--export").stdout
+    (tmp_path / "ours.csv").write_bytes(mine)
+    ours(groups, "reset-offsets", "twin", "--all-topics", "--to-latest", "--execute")
+    assert committed(groups, "twin") != plan_of(exported)
+    ours(groups, "reset-offsets", "twin", "--from-file", str(tmp_path / "theirs.csv"), "--execute")
+    assert committed(groups, "twin") == plan_of(exported)
+    ours(groups, "reset-offsets", "twin", "--all-topics", "--to-latest", "--execute")
+    theirs(groups, CONSUMER, "--reset-offsets", "--group", "twin", "--from-file", str(tmp_path / "ours.csv"), "--execute")
+    assert committed(groups, "twin") == plan_of(exported)
+
+    # Several groups stand in the lines.
+    ours(groups, "reset-offsets", "other", "--topic", "changes", "--to-earliest", "--execute")
+    both = ("--group", "twin", "--group", "other", "--all-topics", "--to-current", "--export")
+    wanted = theirs(groups, CONSUMER, "--reset-offsets", *both)
+    found = ours(groups, "reset-offsets", *both).stdout.decode()
+    assert sorted(found.splitlines()) == sorted(line for line in wanted.splitlines() if "," in line)
+    (tmp_path / "both.csv").write_text(wanted)
+    rows = ours(groups, "reset-offsets", "twin", "other", "--from-file", str(tmp_path / "both.csv"), "-o", "jsonl").stdout
+    assert all(row["current"] == row["offset"] for row in map(json.loads, rows.splitlines()))
+
+
+def test_share_groups_are_reset_as_kafka_resets_them(groups: RealGroups, written: tuple[str, str]) -> None:
+    consumer = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+    kafka(
+        KAFKA, consumer, "--bootstrap-server", f"localhost:{groups.port}", "--topic", "changes", "--group", "shared", "--timeout-ms", "5000"
+    )
+    for scenario in (["--to-earliest"], ["--to-latest"], ["--to-offset", "1"], ["--to-datetime", "2026-09-21T14:15:30.000"]):
+        wanted = theirs(groups, SHARE, "--reset-offsets", "--group", "shared", "--all-topics", *scenario, "--dry-run", "--export")
+        assert plan_of(ours(groups, "reset-offsets", "shared", "--all-topics", *own(scenario), "--export").stdout.decode()) == plan_of(
+            wanted
+        )
+    ours(groups, "reset-offsets", "shared", "--all-topics", "--to-offset=1", "--execute")
+    wanted = theirs(groups, SHARE, "--reset-offsets", "--group", "shared", "--all-topics", "--to-current", "--dry-run", "--export")
+    assert set(plan_of(wanted).values()) == {1}
+    assert plan_of(ours(groups, "reset-offsets", "shared", "--all-topics", "--to-current", "--export").stdout.decode()) == plan_of(wanted)
+    done = ours(groups, "reset-offsets", "shared", "--all-topics", "--shift-by=1", status=2)
+    assert "is a share group, which Kafka does not reset by --shift-by" in done.stderr
+    ours(groups, "delete-offsets", "shared", "--topic", "changes", "--yes")
+    ours(groups, "delete", "shared", "--yes")
+    assert "shared" not in theirs(groups, SHARE, "--list").split()
+
+
+def test_what_cannot_be_reset_is_named(groups: RealGroups, written: tuple[str, str]) -> None:
+    done = ours(groups, "reset-offsets", "nobody", "--topic", "changes", "--shift-by=1", status=1)
+    assert "changes-0: cannot be shifted: nobody has committed nothing there" in done.stderr
+    done = ours(groups, "reset-offsets", "nobody", "--topic", "changes:0,7", "--to-earliest", "-o", "json", status=1)
+    assert "changes-7: UNKNOWN_TOPIC_OR_PARTITION" in done.stderr
+    assert [(row["partition"], row["result"]) for row in json.loads(done.stdout)] == [(7, "failed"), (0, "would be set")]
+
+
+def test_offsets_and_groups_are_deleted_as_kafka_deletes_them(groups: RealGroups, written: tuple[str, str]) -> None:
+    for group in ("gone-1", "gone-2"):
+        ours(groups, "reset-offsets", group, "--topic", "changes", "--to-latest", "--execute")
+    assert b"would be deleted" in ours(groups, "delete-offsets", "gone-1", "--topic", "changes:0", "--dry-run").stdout
+    assert len(committed(groups, "gone-1")) == 3
+    ours(groups, "delete-offsets", "gone-1", "--topic", "changes:0", status=2)
+    ours(groups, "delete-offsets", "gone-1", "--topic", "changes:0", "--yes")
+    theirs(groups, CONSUMER, "--delete-offsets", "--group", "gone-2", "--topic", "changes:0")
+    assert committed(groups, "gone-1") == committed(groups, "gone-2") != {}
+    ours(groups, "delete", "gone-1", "--yes")
+    theirs(groups, CONSUMER, "--delete", "--group", "gone-2")
+    assert ours(groups, "delete", "gone-1", "--yes", status=1).stderr.startswith("metashell groups delete: gone-1: GROUP_ID_NOT_FOUND")
+    listed = theirs(groups, CONSUMER, "--list").split()
+    assert "gone-1" not in listed and "gone-2" not in listed
