@@ -18,7 +18,7 @@ from metashell.common.values import duration_text, time_text
 from metashell.groups.lag import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
-from metashell.groups.log.open_transactions import batch_at
+from metashell.groups.log.open_transactions import heads_at
 from metashell.groups.log.queries import group_summaries, offset_rows
 from metashell.groups.view import Holder
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from metashell.common.options import CommandSpec
     from metashell.groups.log.fold import RawRecord
-    from metashell.groups.log.open_transactions import StableEnd
+    from metashell.groups.log.open_transactions import BatchHead, StableEnd
     from metashell.groups.log.queries import FoundGroup, LoadedLogs
     from metashell.groups.view import OffsetRow
 
@@ -283,16 +283,31 @@ def _lags_of_logs(work: Work) -> list[Lag]:
     rows = [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends) if row.pending_producer is None]
     rows, walked = with_stable_ends(work, rows)
     newest_ms = max((row.commit_ms or -1 for row in rows), default=-1)
+    heads = _heads_of(rows, walked)
     made = []
     for row in rows:
-        folder, end = walked.get((row.topic, row.partition), ("", None))
+        key = row.topic, row.partition
+        end = walked[key][1] if key in walked else None
         now_ms = max(newest_ms, -1 if end is None else end.last_ms)
-        behind_ms, rates, is_only_markers = _seen_on_disk(row, folder, end, commits.get((row.topic, row.partition), []), now_ms)
+        behind_ms, rates, is_only_markers = _seen_on_disk(row, heads.get((*key, row.offset)), end, commits.get(key, []), now_ms)
         count = members[row.group_id]
         made.append(
             judge(row, rates=rates, has_members=None if count is None else count > 0, behind_ms=behind_ms, has_only_markers=is_only_markers)
         )
     return made
+
+
+def _heads_of(rows: Iterable[OffsetRow], walked: Ends) -> dict[tuple[str, int, int], BatchHead]:
+    """Return the heads of the first batches that are not committed, by topic, partition and offset."""
+    wanted: dict[Partition, set[int]] = {}
+    for row in rows:
+        if (row.lag or 0) > 0:
+            wanted.setdefault((row.topic, row.partition), set()).add(row.offset)
+    found = {}
+    for key, (folder, _) in walked.items():
+        with suppress(OSError):
+            found.update({(*key, offset): head for offset, head in heads_at(folder, wanted.get(key, ())).items()})
+    return found
 
 
 def _found(loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
@@ -302,18 +317,13 @@ def _found(loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
 
 
 def _seen_on_disk(
-    row: OffsetRow, folder: str, end: StableEnd | None, commits: Sequence[tuple[int, int]], now_ms: int
+    row: OffsetRow, first: BatchHead | None, end: StableEnd | None, commits: Sequence[tuple[int, int]], now_ms: int
 ) -> tuple[int | None, Rates, bool]:
     """Return the age of the first record that is not committed, the rates, and whether only markers lie behind the commit."""
-    if end is None or not row.lag or row.lag < 0:
+    if end is None or first is None or not row.lag or row.lag < 0:
         return None, Rates(), False
-    first = None
-    with suppress(OSError):
-        first = batch_at(folder, row.offset)
-    if first is None:
-        return None, Rates(), False
-    is_only_markers = first.header.is_control and first.header.last_offset + 1 >= end.last_stable_offset == end.end_offset
-    since_ms = first.header.base_timestamp
+    is_only_markers = first.is_control and first.last_offset + 1 >= end.last_stable_offset == end.end_offset
+    since_ms = first.base_ms
     passed_ms = now_ms - since_ms
     rate_in = None if passed_ms <= 0 else 1000 * row.lag / passed_ms
     recent = [(ms, offset) for ms, offset in commits if now_ms - ms <= _WINDOW_MS]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -19,7 +20,7 @@ from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, TRANSACTI
 from metashell.codec.framing import MAGIC_MAX, BatchFrame
 from metashell.common.errors import DecodeError, UsageError
 from metashell.disk.directory import listing_of
-from metashell.disk.files import open_file
+from metashell.disk.files import OpenFile, open_file
 from metashell.disk.indexes import PRODUCER_SNAPSHOT_VERSION, producer_entries, read_producer_header, seek_offset
 from metashell.disk.names import index_name
 from metashell.disk.segment import BadBatch, Tail, read_batches
@@ -27,6 +28,7 @@ from metashell.disk.segment import BadBatch, Tail, read_batches
 _ATTRIBUTES_AT: Final = 21
 _MAGIC_AT: Final = 16
 _SNAPSHOT_SUFFIX: Final = ".snapshot"
+_NEAR_BYTES: Final = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,30 +160,85 @@ def _is_end(batch: RecordBatch) -> bool:
         return False
 
 
+class BatchHead(NamedTuple):
+    """The head of a batch: its offsets, the time of its first record, and whether it is a marker."""
+
+    base_offset: int
+    last_offset: int
+    base_ms: int
+    is_control: bool
+
+
 def _time_at(folder: str, offset: int) -> int | None:
-    return None if (batch := batch_at(folder, offset)) is None or batch.header.base_offset > offset else batch.header.base_timestamp
+    head = heads_at(folder, (offset,)).get(offset)
+    return None if head is None or head.base_offset > offset else head.base_ms
 
 
-def batch_at(folder: str, offset: int) -> RecordBatch | None:
-    """Return the first good batch of a partition's directory that ends at or behind an offset, None if there is none."""
+def heads_at(folder: str, offsets: Iterable[int]) -> dict[int, BatchHead]:
+    """Return for each offset the head of the first batch of a partition's directory that ends at or behind it, if there is one.
+
+    Offsets that lie near each other are found in one walk, from where the offset index leads.
+    """
+    found: dict[int, BatchHead] = {}
+    left = sorted(set(offsets), reverse=True)
     segments = listing_of(os.listdir(folder)).segments
     for number, segment in enumerate(segments):
-        if number + 1 < len(segments) and segments[number + 1].base_offset <= offset:
+        here = []
+        end = segments[number + 1].base_offset if number + 1 < len(segments) else None
+        while left and (end is None or left[-1] < end):
+            here.append(left.pop())
+        if not here:
             continue
-        try:
-            with open_file(os.path.join(folder, segment.name)) as file:
-                for item in read_batches(file, start=_position(folder, file, segment.base_offset, offset)):
-                    if not isinstance(item, BadBatch | Tail) and item.header.last_offset >= offset:
-                        return item
-        except UsageError:
-            continue
-    return None
+        with suppress(UsageError), open_file(os.path.join(folder, segment.name)) as file:
+            for position, some in _runs(here, folder, file, segment.base_offset):
+                _find_heads(file, position, some, found)
+        # Compaction and damage may have taken what lay behind an offset in its segment: the next one has the first batch behind it.
+        left += [offset for offset in reversed(here) if offset not in found]
+    return found
 
 
-def _position(folder: str, file: object, base_offset: int, offset: int) -> int:
+def _runs(offsets: list[int], folder: str, file: OpenFile, base_offset: int) -> Iterator[tuple[int, list[int]]]:
+    run: list[int] = []
+    start = last = 0
+    for offset in offsets:
+        position = _position(folder, file, base_offset, offset)
+        if run and position - last > _NEAR_BYTES:
+            yield start, run
+            run = []
+        if not run:
+            start = position
+        run.append(offset)
+        last = position
+    yield start, run
+
+
+def _find_heads(file: OpenFile, position: int, offsets: list[int], found: dict[int, BatchHead]) -> None:
+    at_index = 0
+
+    def note(buf: bytes, frames: list[BatchFrame], first: int) -> int:
+        nonlocal at_index
+        for done, (at, size) in enumerate(frames[first:] if first else frames, start=first):
+            if size < HEADER_SIZE or buf[at + _MAGIC_AT] != MAGIC_MAX or at_index == len(offsets):
+                return done
+            fields = unpack_header(buf, at)
+            last = fields[0] + fields[6]
+            while at_index < len(offsets) and offsets[at_index] <= last:
+                found[offsets[at_index]] = BatchHead(fields[0], last, fields[7], bool(fields[5] & CONTROL))
+                at_index += 1
+        return len(frames)
+
+    for _ in read_batches(file, start=position, takes=note):
+        if at_index == len(offsets):
+            return
+
+
+def _position(folder: str, file: OpenFile, base_offset: int, offset: int) -> int:
+    path = os.path.join(folder, index_name(base_offset))
+    if not os.path.exists(path):
+        return 0
     try:
-        with open_file(os.path.join(folder, index_name(base_offset))) as index:
-            return seek_offset(index, file, base_offset, offset)  # type: ignore[arg-type]
+        with open_file(path) as index:
+            return seek_offset(index, file, base_offset, offset)
     except UsageError:
         return 0
 

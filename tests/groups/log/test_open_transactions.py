@@ -13,7 +13,7 @@ from metashell.codec.primitives import crc32c
 from metashell.codec.registry import message_type
 from metashell.disk.indexes import PRODUCER_ENTRY, PRODUCER_HEADER
 from metashell.disk.names import segment_name
-from metashell.groups.log.open_transactions import StableEnd, batch_at, read_stable_end, read_transaction_states
+from metashell.groups.log.open_transactions import StableEnd, heads_at, read_stable_end, read_transaction_states
 from tests.groups.log.series_golden import RECORDED
 
 NOW = 1_760_000_000_000
@@ -112,5 +112,23 @@ def test_what_a_real_producer_left_open_is_found_with_its_transactional_id() -> 
     assert (one.producer_id, one.start_offset, end.end_offset) == (0, 2, 303)
     states = read_transaction_states([str(RECORDED / "__transaction_state-0")])
     assert (states["hung-1"].producer_id, states["hung-1"].state, states["hung-1"].timeout_ms) == (0, "ONGOING", 600_000)
-    first = batch_at(str(RECORDED / "held-0"), 2)
-    assert first is not None and first.header.base_timestamp == one.since_ms
+    assert heads_at(str(RECORDED / "held-0"), (2,))[2].base_ms == one.since_ms
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heads_are_those_of_the_first_batches_that_end_behind_their_offsets(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    segments, batches, heads, offset, base = [], list[bytes](), [], 0, 0
+    for _ in range(60):
+        offset += chance.choice((0, 0, 0, 3))  # compaction left a gap
+        count = chance.randrange(1, 4)
+        batches.append(data(offset, count=count))
+        heads.append((offset, offset + count - 1))
+        offset += count
+        if chance.random() < 0.1:
+            segments.append((base, batches))
+            batches, base = [], offset
+    folder = str(write(tmp_path / "t-0", *segments, (base, batches)))
+    wanted = chance.sample(range(offset + 5), 30)
+    expected = {one: head for one in wanted if (head := next((head for head in heads if head[1] >= one), None)) is not None}
+    assert {one: (head.base_offset, head.last_offset) for one, head in heads_at(folder, wanted).items()} == expected
