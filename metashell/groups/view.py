@@ -251,9 +251,9 @@ class OffsetRow:
 
         It has markers and aborted records, as the lag has.
         """
-        if self.lag is None or self.stable_offset is None:
-            return None
-        return min(self.lag, max(self.stable_offset - self.offset, 0))
+        if self.lag is None or self.lag <= 0:
+            return self.lag
+        return None if self.stable_offset is None else min(self.lag, max(self.stable_offset - self.offset, 0))
 
     def as_object(self) -> dict[str, Any]:
         return {

@@ -92,7 +92,7 @@ def with_stable_ends(work: Work, rows: Sequence[OffsetRow]) -> tuple[list[Offset
     for row in rows:
         found = walked.get((row.topic, row.partition))
         if found is None:
-            made.append(replace(row, stable_offset=row.end_offset))
+            made.append(row)
             continue
         end = found[1]
         holder = None

@@ -1,0 +1,137 @@
+"""Lag and rebalances of a real broker, beside kafka-consumer-groups and kafka-transactions: one open transaction, one member that waits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metashell.cli.groups.command import main
+from metashell.codec.consumer_protocol import Subscription, subscription_bytes
+from tests.interop.one_broker import OneBroker, one_broker
+from tests.interop.real_groups import Connection
+from tests.java import KAFKA, kafka
+from tests.running import Outcome, run_main
+
+pytestmark = pytest.mark.slow
+
+confluent = pytest.importorskip("confluent_kafka")
+admin = pytest.importorskip("confluent_kafka.admin")
+
+GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
+PLAIN = 30
+OFFSETS = {"reader": 2, "late": 0, "ahead": 33}
+SETTINGS = {"transaction.state.log.num.partitions": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBroker]:
+    with one_broker(tmp_path_factory.mktemp("lag"), fake_brokers=0, settings=SETTINGS) as running:
+        at = {"bootstrap.servers": running.bootstrap}
+        client = admin.AdminClient(at)
+        for future in client.create_topics([admin.NewTopic("held", 1, 1)]).values():
+            future.result()
+        producer = confluent.Producer({**at, "transactional.id": "hung-1", "transaction.timeout.ms": 600_000})
+        producer.init_transactions()
+        for is_committed in (True, False):
+            producer.begin_transaction()
+            producer.produce("held", b"in a transaction", partition=0)
+            producer.flush()
+            if is_committed:
+                producer.commit_transaction()
+        plain = confluent.Producer(at)
+        for number in range(PLAIN):
+            plain.produce("held", str(number), partition=0)
+        plain.flush()
+        for group, offset in OFFSETS.items():
+            consumer = confluent.Consumer({**at, "group.id": group})
+            consumer.commit(offsets=[confluent.TopicPartition("held", 0, offset)], asynchronous=False)
+            consumer.close()
+        yield running
+
+
+def run(*words: str | Path) -> Outcome:
+    done = run_main(main, list(map(str, words)), cwd=Path(__file__).parent)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def objects(*words: str | Path) -> list[dict[str, Any]]:
+    done = run(*words, "-o", "jsonl")
+    assert done.status == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("group", OFFSETS)
+def test_offsets_ends_and_lags_are_those_of_kafkas_tool(broker: OneBroker, group: str) -> None:
+    done = kafka(KAFKA, GROUPS_TOOL, "--bootstrap-server", broker.bootstrap, "--describe", "--group", group, "--timeout", "120000")
+    line = next(line for line in done.stdout.decode().splitlines() if line.startswith(group))
+    _, topic, partition, offset, end, lag = line.split()[:6]
+    (row,) = objects("offsets", group, "--lag", "-b", broker.bootstrap)
+    (judged,) = objects("lag", group, "--over", "0s", "-b", broker.bootstrap)
+    for ours in (row, judged):
+        assert [str(ours[key]) for key in ("topic", "partition", "offset", "log_end_offset", "lag")] == [topic, partition, offset, end, lag]
+    (on_disk,) = objects("lag", group, broker.directory)
+    # The log of a partition without a lag is not walked.
+    keys = ("lag", "readable_lag", "last_stable_offset") if judged["lag"] else ("lag", "readable_lag")
+    assert [on_disk[key] for key in keys] == [judged[key] for key in keys]
+
+
+def test_who_holds_the_partition_is_named_live_and_from_the_disk_as_kafkas_tool_does(broker: OneBroker) -> None:
+    done = kafka(
+        KAFKA, TRANSACTIONS_TOOL, "--bootstrap-server", broker.bootstrap, "describe-producers", "--topic", "held", "--partition", "0"
+    )
+    rows = [line.split() for line in done.stdout.decode().splitlines()]
+    heads = next(row for row in rows if "ProducerId" in row)
+    theirs = next(row for row in rows if row[:1] and row[0].isdigit() and row[heads.index("CurrentTransactionStartOffset")].isdigit())
+    live = objects("lag", "reader", "--over", "0s", "-b", broker.bootstrap)[0]["held_by"]
+    disk = objects("lag", "reader", broker.directory)[0]["held_by"]
+    for held in (live, disk):
+        assert (held["transactional"], held["start_offset"]) == ("hung-1", 2)
+        assert str(held["producer_id"]) == theirs[heads.index("ProducerId")]
+        assert str(held["start_offset"]) == theirs[heads.index("CurrentTransactionStartOffset")]
+    assert (live["state"].upper(), disk["state"]) == ("ONGOING", "ONGOING")
+
+
+def test_the_worst_group_comes_first_with_its_rule(broker: OneBroker) -> None:
+    rows = objects("lag", "--all", "-b", broker.bootstrap)
+    assert [(row["group"], row["verdict"]) for row in rows if row["group"] in OFFSETS] == [
+        ("reader", "held"),
+        ("late", "no-members"),
+        ("ahead", "caught-up"),
+    ]
+    assert "holds held-0 open from offset 2" in next(row["why"] for row in rows if row["group"] == "late")
+
+
+def test_a_live_rebalance_waits_for_a_member_id_that_is_not_used(broker: OneBroker) -> None:
+    port = int(broker.bootstrap.rpartition(":")[2])
+    fields = {
+        "groupId": "waiting",
+        "sessionTimeoutMs": 30_000,
+        "rebalanceTimeoutMs": 60_000,
+        "memberId": "",
+        "groupInstanceId": None,
+        "protocolType": "consumer",
+        "protocols": [{"name": "range", "metadata": subscription_bytes(Subscription(("held",))).hex()}],
+    }
+    member, ghost = Connection(port, "member"), Connection(port, "ghost")
+    try:
+        own = member.ask("JoinGroup", 5, fields)["memberId"]
+        assert member.ask("JoinGroup", 5, {**fields, "memberId": own})["errorCode"] == 0
+        given = ghost.ask("JoinGroup", 5, fields)
+        assert re.fullmatch(r"ghost-.*", given["memberId"])
+        # It joins again, and the group waits for the other, which was given its id.
+        member.send(1, "JoinGroup", 5, {**fields, "memberId": own})
+        (found,) = objects("describe", "waiting", "-b", broker.bootstrap)
+        assert found["state"] in ("PreparingRebalance", "CompletingRebalance")
+        assert [note["note"] for note in found["notes"]] == ["waits-for"]
+        done = run("lag", "waiting", "--over", "0s", "-b", broker.bootstrap)
+        assert done.status == 0 and "waiting has committed nothing" in done.stderr
+    finally:
+        member.close()
+        ghost.close()
