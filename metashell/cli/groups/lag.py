@@ -15,10 +15,10 @@ from metashell.cli.groups import description as live
 from metashell.cli.groups.logs import NamedTopics, found_groups, read_logs
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.values import duration_text, time_text
+from metashell.disk.indexes import heads_at
 from metashell.groups.lag import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
-from metashell.groups.log.open_transactions import heads_at
 from metashell.groups.log.queries import group_summaries, offset_rows
 from metashell.groups.view import Holder
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from metashell.common.options import CommandSpec
+    from metashell.disk.indexes import BatchHead, StableEnd
     from metashell.groups.log.fold import RawRecord
-    from metashell.groups.log.open_transactions import BatchHead, StableEnd
     from metashell.groups.log.queries import FoundGroup, LoadedLogs
     from metashell.groups.view import OffsetRow
 

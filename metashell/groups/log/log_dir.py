@@ -20,17 +20,17 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from metashell.codec.batches import BatchHeader, RecordBatch
-from metashell.common.errors import LogCorruptError, PathError, UsageError
+from metashell.codec.coordinator import COORDINATOR_LOGS, PREFIX_SIZE, TRANSACTION_STATES, int16_at
+from metashell.common.errors import DecodeError, LogCorruptError, PathError, UsageError
 from metashell.common.values import uuid_from_text
 from metashell.disk.directory import is_marked, listing_of, partition_name
 from metashell.disk.files import open_file
-from metashell.disk.indexes import seek_offset
+from metashell.disk.indexes import StableEnd, read_stable_end, seek_offset
 from metashell.disk.inputs import InputFile, empty_logs_fault, find_logs, named_file, no_log_fault, other_log_fault, paths_of
 from metashell.disk.names import LEADER_EPOCH_CHECKPOINT, METADATA, OFFSETS, PARTITION_METADATA, TOPICS, TRANSACTIONS, LogKind, parse_name
 from metashell.disk.properties import read_text_file
 from metashell.disk.segment import BadBatch, OrderCheck, SourceFault, Tail, TakesFrames, fault_of, read_batches
 from metashell.disk.state_files import EpochEntry, read_leader_epochs
-from metashell.groups.log.open_transactions import StableEnd, TransactionState, read_stable_end, read_transaction_states
 
 LogCopy = tuple[InputFile, ...]
 """The segments of one directory, in order."""
@@ -390,3 +390,63 @@ def _end_offset(folder: str, names: list[str]) -> int | None:
         return None
     header = read_last_header(os.path.join(folder, segments[-1].name))
     return segments[-1].base_offset if header is None else header.last_offset + 1
+
+
+# ---- transactions
+
+
+class TransactionState(NamedTuple):
+    """The newest state of a transactional id. Units: Unix ms; `started_ms` is -1 if it has none."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    started_ms: int
+
+
+def read_transaction_states(folders: Iterable[str]) -> dict[str, TransactionState]:
+    """Return the newest state of each transactional id in directories of `__transaction_state`. Records that do not decode are left out."""
+    found: dict[str, TransactionState] = {}
+    log = COORDINATOR_LOGS["transactions"]
+    key_message, value_message = log.key_message(0), log.value_message(0)
+    assert key_message is not None and value_message is not None, "its schemas are packaged"
+    low, high = value_message.versions
+    for folder in folders:
+        for segment in listing_of(os.listdir(folder)).segments:
+            for key, value in _records(os.path.join(folder, segment.name)):
+                try:
+                    if int16_at(key, 0) != 0:
+                        continue
+                    id = key_message.read(key, 0, PREFIX_SIZE).transactional_id
+                    if value is None:
+                        found.pop(id, None)
+                        continue
+                    if not low <= (version := int16_at(value, 0)) <= high:
+                        continue
+                    read = value_message.read(value, version, PREFIX_SIZE)
+                except (DecodeError, IndexError):
+                    continue
+                states = TRANSACTION_STATES
+                state = states[read.transaction_status] if 0 <= read.transaction_status < len(states) else str(read.transaction_status)
+                found[id] = TransactionState(
+                    id, read.producer_id, read.producer_epoch, state, read.transaction_timeout_ms, read.transaction_start_timestamp_ms
+                )
+    return found
+
+
+def _records(path: str) -> Iterator[tuple[bytes, bytes | None]]:
+    try:
+        with open_file(path) as file:
+            for item in read_batches(file):
+                if isinstance(item, BadBatch | Tail) or item.header.is_control:
+                    continue
+                try:
+                    for record in item.records():
+                        if record.key is not None and len(record.key) > PREFIX_SIZE:
+                            yield record.key, record.value
+                except DecodeError:
+                    continue
+    except UsageError:
+        return

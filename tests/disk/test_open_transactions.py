@@ -11,9 +11,9 @@ from metashell.codec.batch_writer import ABORT, COMMIT, write_batch, write_contr
 from metashell.codec.batches import Record
 from metashell.codec.primitives import crc32c
 from metashell.codec.registry import message_type
-from metashell.disk.indexes import PRODUCER_ENTRY, PRODUCER_HEADER
+from metashell.disk.indexes import PRODUCER_ENTRY, PRODUCER_HEADER, StableEnd, heads_at, read_stable_end, unwalked_bytes
 from metashell.disk.names import segment_name
-from metashell.groups.log.open_transactions import StableEnd, heads_at, read_stable_end, read_transaction_states
+from metashell.groups.log.log_dir import read_transaction_states
 from tests.groups.log.series_golden import RECORDED
 
 NOW = 1_760_000_000_000
@@ -69,10 +69,13 @@ def test_a_snapshot_of_producers_saves_the_segments_before_it(tmp_path: Path) ->
     folder = write(tmp_path / "t-0", (0, [data(0, 9), marker(1, 9)]), (2, [data(2, count=2), data(4, 1)]))
     snapshot(folder, 2, {9: 0})
     assert opened(read_stable_end(str(folder))) == [(9, 0, NOW), (1, 4, NOW + 4)]
+    sizes = [(folder / segment_name(base)).stat().st_size for base in (0, 2)]
+    assert unwalked_bytes(str(folder)) == sizes[1]
     snapshot(folder, 5, {})  # one of a clean stop, behind the newest segment
     assert len(read_stable_end(str(folder)).open) == 2
     snapshot(folder, 2, {9: 0}, is_bad=True)
     assert opened(read_stable_end(str(folder))) == [(1, 4, NOW + 4)]
+    assert unwalked_bytes(str(folder)) == sum(sizes)
 
 
 def test_the_walk_agrees_with_a_plain_one_for_any_log(tmp_path: Path) -> None:
