@@ -15,6 +15,7 @@ from metashell.codec.metadata_records import read_metadata_record
 from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.common.errors import DecodeError, MetashellError
 from metashell.disk.directory import CheckpointEntry, MetadataDirectory, partition_name
+from metashell.disk.indexes import read_stable_end, unwalked_bytes
 from metashell.disk.inputs import log_folder
 from metashell.disk.names import LEADER_EPOCH_CHECKPOINT, META_PROPERTIES, METADATA, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE
 from metashell.disk.properties import read_meta_properties
@@ -23,6 +24,7 @@ from metashell.disk.source import DirectorySource
 from metashell.disk.state_files import read_leader_epochs, read_quorum_state, read_topic_id
 from metashell.metadata.checks.facts import (
     CheckpointFacts,
+    HangingTransaction,
     Identity,
     LogDirectory,
     LogEvent,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+WALKED_MAX: Final = 256 << 20
+"""The most bytes of a log directory that are walked for open transactions: about a second."""
 _SUFFIXES: Final = ("stray", "delete", "future")
 
 
@@ -91,6 +95,35 @@ def read_log_directory(path: str) -> LogDirectory:
         free_bytes=None if disk is None else disk.f_bavail * disk.f_frsize,
         total_bytes=None if disk is None else disk.f_blocks * disk.f_frsize,
     )
+
+
+def read_open_transactions(partitions: Iterable[PartitionDirectory]) -> tuple[HangingTransaction, ...] | None:
+    """Return the open transactions of partitions, None if what has to be walked of their logs is more than `WALKED_MAX`, or unreadable."""
+    places = [one for one in partitions if not one.suffix]
+    found = []
+    try:
+        left = WALKED_MAX
+        for one in places:
+            left -= unwalked_bytes(one.path)
+            if left < 0:
+                return None
+        for one in places:
+            end = read_stable_end(one.path)
+            found += [
+                HangingTransaction(
+                    one.topic,
+                    one.partition,
+                    transaction.producer_id,
+                    transaction.producer_epoch,
+                    end.last_ms if transaction.since_ms is None else transaction.since_ms,
+                    "",
+                    transaction.start_offset,
+                )
+                for transaction in end.open
+            ]
+    except OSError:
+        return None
+    return tuple(found)
 
 
 def read_metadata_log(

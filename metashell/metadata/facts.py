@@ -25,7 +25,7 @@ from metashell.metadata.checks.facts import NO_NODE, Configuration, Facts, Ident
 from metashell.metadata.checks.health import Health
 from metashell.metadata.checks.partitions import MIN_ISR
 from metashell.metadata.checks.rules.brokers import Registration, registrations
-from metashell.metadata.directory_facts import is_partition, metadata_folder, read_log_directory, read_metadata_log
+from metashell.metadata.directory_facts import is_partition, metadata_folder, read_log_directory, read_metadata_log, read_open_transactions
 from metashell.metadata.image import load_image
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def gather_facts(
         directories.append(other)
         folders[other.path] = metadata_folder(other.path)
     directories, configurations = _grouped(directories, configurations, folders)
+    directories = [replace(one, transactions=read_open_transactions(one.partitions)) if one.partitions else one for one in directories]
     topics: set[str | bytes] = set()
     for directory in directories:
         topics.update(one.topic for one in directory.partitions)

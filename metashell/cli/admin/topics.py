@@ -303,8 +303,6 @@ def elect_leaders(admin: Admin, kind: ElectionType, partitions: Mapping[str, Seq
     return sorted(found, key=lambda elected: (elected.topic, elected.partition))
 
 
-OPEN_MAX_MS: Final = 15 * 60 * 1000
-"""The default of transaction.max.timeout.ms, the longest time after which a coordinator aborts a transaction by itself."""
 PARTITIONS_MAX: Final = 20_000
 """The most partitions that are checked for open transactions: for each one its broker goes through the partition's producers."""
 

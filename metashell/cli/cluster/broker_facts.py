@@ -17,14 +17,14 @@ from metashell.cli.admin.cluster import describe_cluster, describe_log_dirs, des
 from metashell.cli.admin.configs import Resource, describe_configs
 from metashell.cli.admin.protocol import AdminError
 from metashell.cli.admin.reassign import list_reassignments
-from metashell.cli.admin.topics import OPEN_MAX_MS, PARTITIONS_MAX, describe_topics, list_topics, long_transactions, unseen_topics
+from metashell.cli.admin.topics import PARTITIONS_MAX, describe_topics, list_topics, long_transactions, unseen_topics
 from metashell.cli.connection import open_admin
 from metashell.codec.codes import DESCRIBE_CLUSTER, TOPIC_RESOURCE
 from metashell.codec.releases import KRAFT_VERSION, METADATA_VERSION
 from metashell.common.errors import MetashellError
 from metashell.common.values import MIGRATING_DIRECTORY, ZERO_UUID
 from metashell.metadata.checks import Facts, Health
-from metashell.metadata.checks.facts import BrokerAnswers, BrokerDirectory, HangingTransaction, Probe, QuorumAnswers
+from metashell.metadata.checks.facts import OPEN_MAX_MS, BrokerAnswers, BrokerDirectory, HangingTransaction, Probe, QuorumAnswers
 from metashell.metadata.checks.partitions import MIN_ISR
 from metashell.metadata.checks.rules.live_quorum import is_settled, looked_twice
 from metashell.metadata.image import EMPTY_IMAGE, TopicImage
@@ -309,6 +309,7 @@ def _transactions(quick: Admin, view: BrokersView) -> dict[int, tuple[HangingTra
                 one.producer_epoch,
                 one.started_ms,
                 f"{one.transactional_id} is {one.state}" if one.state else "has no such transaction",
+                one.start_offset,
             )
             for one in answer
         )

@@ -37,7 +37,7 @@ _MISSING: Final = {
     QUORUM: "no live quorum asked, -C",
     BROKERS: "no broker asked, -b",
     DISKS: "no broker told of its log directories, -b",
-    TRANSACTIONS: "no broker told of its transactions, -b",
+    TRANSACTIONS: "no broker told of its transactions, -b, and no logs of partitions were read",
 }
 
 
@@ -155,7 +155,8 @@ class LogDirectory:
 
     Shape: `identity` is None without a meta.properties (an empty or missing directory), and the reason if that cannot be read; `state` is
     `present`, `missing` or `not_a_directory`. Directories of one node have the same number `node`, given by the gatherer. With
-    `is_alone` only its metadata log was named, and nothing else in it was read.
+    `is_alone` only its metadata log was named, and nothing else in it was read. `transactions` are all that are open in its partitions,
+    None if their logs were not read.
     """
 
     path: str
@@ -168,6 +169,7 @@ class LogDirectory:
     node: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None
+    transactions: tuple[HangingTransaction, ...] | None = None
 
 
 # ---- configuration
@@ -272,8 +274,12 @@ class BrokerDirectory(NamedTuple):
     is_cordoned: bool
 
 
+OPEN_MAX_MS: Final = 15 * 60 * 1000
+"""The default of transaction.max.timeout.ms, the longest time after which a coordinator aborts a transaction by itself."""
+
+
 class HangingTransaction(NamedTuple):
-    """A transaction that holds back a partition's stable offset."""
+    """A transaction that holds back a partition's stable offset. `start_offset` is -1 if not known, `coordinator` empty."""
 
     topic: str
     partition: int
@@ -281,6 +287,7 @@ class HangingTransaction(NamedTuple):
     producer_epoch: int
     started_ms: int
     coordinator: str
+    start_offset: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +338,12 @@ class Facts:
         """The metadata logs of all directories."""
         return [directory.metadata for directory in self.directories if directory.metadata is not None]
 
+    @property
+    def has_transactions_on_disk(self) -> bool:
+        """Whether the logs of all partitions that lie in the log directories were read for open transactions."""
+        with_partitions = [directory for directory in self.directories if directory.partitions]
+        return bool(with_partitions) and all(directory.transactions is not None for directory in with_partitions)
+
     def lacks(self, need: str) -> str:
         """Return why a fact is missing, an empty text if it is there."""
         there = {
@@ -342,7 +355,7 @@ class Facts:
             QUORUM: self.quorum is not None,
             BROKERS: bool(self.brokers),
             DISKS: any(broker.directories is not None for broker in self.brokers),
-            TRANSACTIONS: any(broker.transactions is not None for broker in self.brokers),
+            TRANSACTIONS: any(broker.transactions is not None for broker in self.brokers) or self.has_transactions_on_disk,
         }
         if need == QUORUM and self.quorum is not None:
             return self.quorum.trouble

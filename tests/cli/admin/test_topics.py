@@ -23,6 +23,7 @@ from metashell.codec.error_codes import (
 )
 from metashell.common.errors import MetashellError
 from metashell.common.values import ZERO_UUID
+from metashell.metadata.checks.facts import OPEN_MAX_MS
 from tests.cli.admin.recorder import Recorder
 
 A, B = b"\1" * 16, b"\2" * 16
@@ -302,4 +303,4 @@ def test_coordinators_are_asked_only_about_what_is_too_long() -> None:
     recorder = Recorder({1: producers(("a", 0, 10, 0, 1))}, {1: listed()})
     assert len(topics.long_transactions(admin(recorder), {1: {"a": (0,)}}, 1000)[1]) == 1
     assert len(recorder.asked) == 2
-    assert (topics.OPEN_MAX_MS, topics.PARTITIONS_MAX, topics.NAME_MAX) == (900_000, 20_000, 249)
+    assert (OPEN_MAX_MS, topics.PARTITIONS_MAX, topics.NAME_MAX) == (900_000, 20_000, 249)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from metashell.common.values import moment_text, uuid_text
-from metashell.metadata.checks.facts import IMAGE, TRANSACTIONS
+from metashell.metadata.checks.facts import IMAGE, OPEN_MAX_MS, TRANSACTIONS
 from metashell.metadata.checks.model import BAD, UNUSUAL, Found, Many, check, evidence_of, settings_since
 from metashell.metadata.checks.nodes import is_explained, stopped_brokers
 from metashell.metadata.checks.partitions import RESOURCE_WORDS, is_online
@@ -232,19 +232,27 @@ def min_isr_at_factor(facts: Facts) -> Iterator[Found]:
     TRANSACTIONS,
     endangers="these consumers wait at the first record of the transaction, and the log is not compacted or deleted from there on",
     source="KIP-664",
-    example="orders/0 (producer 1000, epoch 0, open since 2026-11-27T00:23:13Z)",
+    example="orders/0 (producer 1000, epoch 0, open from offset 4 since 2026-11-27T00:23:13Z)",
 )
 def hanging_transaction(facts: Facts) -> Iterator[Found]:
+    """Brokers report those that are open for too long; on the disk all open ones are found, and the newest record is the time of now."""
+    told = [one for broker in facts.brokers for one in broker.transactions or ()]
+    if facts.has_transactions_on_disk:
+        kept = [one for directory in facts.directories for one in directory.transactions or ()]
+        told += [one for one in kept if facts.now_ms - one.started_ms >= OPEN_MAX_MS]
     seen = set()
-    for broker in facts.brokers:
-        for one in broker.transactions or ():
-            # Each replica reports it.
-            if (key := (one.topic, one.partition, one.producer_id)) in seen:
-                continue
-            seen.add(key)
-            tool, place = "kafka-transactions.sh --bootstrap-server ADDRESS", f"--topic {one.topic} --partition {one.partition}"
+    for one in told:
+        # Each replica reports it.
+        if (key := (one.topic, one.partition, one.producer_id)) in seen:
+            continue
+        seen.add(key)
+        tool, place = "kafka-transactions.sh --bootstrap-server ADDRESS", f"--topic {one.topic} --partition {one.partition}"
+        if one.start_offset < 0:
             step = f"{tool} describe-producers {place} shows where it starts; {tool} abort {place} --start-offset OFFSET ends it"
-            coordinator = f", coordinator {one.coordinator}" if one.coordinator else ""
-            since = moment_text(one.started_ms)
-            cause = f"producer {one.producer_id}, epoch {one.producer_epoch}{coordinator}, open since {since}"
-            yield Found(f"{one.topic}/{one.partition}", cause, steps=(step,))
+        else:
+            step = f"{tool} abort {place} --start-offset {one.start_offset} ends it"
+        coordinator = f", coordinator {one.coordinator}" if one.coordinator else ""
+        since = moment_text(one.started_ms)
+        start = f" from offset {one.start_offset}" if one.start_offset >= 0 else ""
+        cause = f"producer {one.producer_id}, epoch {one.producer_epoch}{coordinator}, open{start} since {since}"
+        yield Found(f"{one.topic}/{one.partition}", cause, steps=(step,))

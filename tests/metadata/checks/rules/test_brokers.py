@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from metashell.metadata.checks.facts import BrokerAnswers, BrokerDirectory, Facts, HangingTransaction, Probe, ReplacedDisk
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from metashell.metadata import directory_facts
+from metashell.metadata.checks.facts import (
+    OPEN_MAX_MS,
+    BrokerAnswers,
+    BrokerDirectory,
+    Facts,
+    HangingTransaction,
+    LogDirectory,
+    Probe,
+    ReplacedDisk,
+)
+from metashell.metadata.directory_facts import read_log_directory, read_open_transactions
+from tests.disk.test_open_transactions import NOW, data, write
 from tests.metadata.checks.situations import broker, facts_of, found, partition, told, topic
 
 A, B = ("kafka-3", 9092), ("kafka-4", 9092)
@@ -98,3 +115,29 @@ def test_a_transaction_that_hangs_is_told_once() -> None:
     assert (one.name, one.cause) == ("orders/0", "producer 1000, epoch 2, coordinator broker 3, open since 2025-10-09T08:53:20Z")
     assert "--topic orders --partition 0" in one.steps[0]
     assert found(facts_of_answers(transactions=()), "hanging_transaction") == []
+    (one,) = found(facts_of_answers(transactions=(hanging._replace(start_offset=4),)), "hanging_transaction")
+    assert one.cause.endswith("open from offset 4 since 2025-10-09T08:53:20Z")
+    assert one.steps[0].endswith("abort --topic orders --partition 0 --start-offset 4 ends it")
+
+
+def test_on_the_disk_a_transaction_hangs_once_it_is_older_than_brokers_allow(tmp_path: Path) -> None:
+    write(tmp_path / "orders-0", (0, [data(0, 7)]))
+    directory = replace(read_log_directory(str(tmp_path)), transactions=None)
+    opened = read_open_transactions(directory.partitions)
+    assert opened == (HangingTransaction("orders", 0, 7, 3, NOW, "", 0),)
+
+    def facts(age_ms: int, *others: LogDirectory) -> Facts:
+        return Facts(directories=(replace(directory, transactions=opened), *others), now_ms=NOW + age_ms)
+
+    assert found(facts(OPEN_MAX_MS - 1), "hanging_transaction") == []
+    (one,) = found(facts(OPEN_MAX_MS), "hanging_transaction")
+    assert (one.name, one.cause) == ("orders/0", "producer 7, epoch 3, open from offset 0 since 2025-10-09T08:53:20Z")
+    # A directory whose logs were not read may hold others.
+    assert facts(0).lacks("transactions") == ""
+    assert facts(0, directory).lacks("transactions").startswith("no broker told of its transactions")
+
+
+def test_logs_that_are_too_large_are_not_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "orders-0", (0, [data(0, 7)]))
+    monkeypatch.setattr(directory_facts, "WALKED_MAX", 10)
+    assert read_open_transactions(read_log_directory(str(tmp_path)).partitions) is None
