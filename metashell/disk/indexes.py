@@ -233,6 +233,7 @@ _ATTRIBUTES_AT: Final = 21
 _MAGIC_AT: Final = 16
 _SNAPSHOT_SUFFIX: Final = ".snapshot"
 _NEAR_BYTES: Final = 1 << 20
+_MARKERS_MAX: Final = 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -398,6 +399,18 @@ def heads_at(folder: str, offsets: Iterable[int]) -> dict[int, BatchHead]:
         # Compaction and damage may have taken what lay behind an offset in its segment: the next one has the first batch behind it.
         left += [offset for offset in reversed(here) if offset not in found]
     return found
+
+
+def has_only_markers(folder: str, head: BatchHead, until: int) -> bool:
+    """Return whether there are only markers of transactions from a batch on until an offset. More than `_MARKERS_MAX` are not looked at."""
+    for _ in range(_MARKERS_MAX):
+        if not head.is_control or head.last_offset + 1 >= until:
+            return head.is_control
+        following = heads_at(folder, (head.last_offset + 1,)).get(head.last_offset + 1)
+        if following is None:
+            return False
+        head = following
+    return False
 
 
 def _runs(offsets: list[int], folder: str, file: OpenFile, base_offset: int) -> Iterator[tuple[int, list[int]]]:

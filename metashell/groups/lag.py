@@ -96,7 +96,7 @@ class Lag:
 
 def judge(row: OffsetRow, *, rates: Rates, has_members: bool | None, behind_ms: int | None = None, has_only_markers: bool = False) -> Lag:
     """Return the lag of one partition with its verdict; `has_members` is None where the group's members are not known."""
-    verdict, why = _verdict(row, rates, has_members=has_members, has_only_markers=has_only_markers)
+    verdict, why = _verdict(row, rates, has_members=has_members)
     if row.held_by is not None and verdict not in (HELD, PAST_END, CAUGHT_UP, UNKNOWN):
         why = f"{why}; {row.held_by.text(row.topic, row.partition)}"
     return Lag(
@@ -111,7 +111,7 @@ def judge(row: OffsetRow, *, rates: Rates, has_members: bool | None, behind_ms: 
     )
 
 
-def _verdict(row: OffsetRow, rates: Rates, *, has_members: bool | None, has_only_markers: bool) -> tuple[str, str]:
+def _verdict(row: OffsetRow, rates: Rates, *, has_members: bool | None) -> tuple[str, str]:
     lag, into, out = row.lag, rates.rate_in, rates.rate_out
     if lag is None:
         return UNKNOWN, "nothing is committed" if row.offset < 0 else "the end of its log is not known"
@@ -119,11 +119,11 @@ def _verdict(row: OffsetRow, rates: Rates, *, has_members: bool | None, has_only
         return PAST_END, f"committed {counted(-lag, 'record')} past the end"
     if lag == 0:
         return CAUGHT_UP, "all is committed"
+    if row.has_only_markers and row.stable_offset == row.end_offset:
+        return ONLY_MARKERS, "only markers of transactions lie behind the commit"
     if row.readable_lag == 0:
         holder = "" if row.held_by is None else f": {row.held_by.text(row.topic, row.partition)}"
         return HELD, f"of {counted(lag, 'record')} a read_committed consumer can read 0{holder}"
-    if has_only_markers:
-        return ONLY_MARKERS, "only markers of transactions lie behind the commit"
     if has_members is False:
         return NO_MEMBERS, "the group has no member"
     if out == 0 and rates.seen_ms is not None and rates.seen_ms >= STOPPED_MIN_MS:

@@ -217,8 +217,9 @@ class OffsetRow:
     """A committed offset. `pending_producer` is the producer whose open transaction holds it back; None for a committed offset.
 
     `end_offset` is the end of the partition's log, `stable_offset` its last stable offset: behind it are open transactions, of which
-    `held_by` is the first. If `is_of_old_topic`, the offset belongs to a deleted topic of the same name, and the
-    lag is not known. `member_id` and `client_id` are the partition's current owner. Units: ms.
+    `held_by` is the first; with `has_only_markers` only markers of transactions lie between the commit and that offset. If
+    `is_of_old_topic`, the offset belongs to a deleted topic of the same name, and the lag is not known. `member_id` and `client_id` are the
+    partition's current owner. Units: ms.
     """
 
     group_id: str
@@ -234,6 +235,7 @@ class OffsetRow:
     end_offset: int | None = None
     stable_offset: int | None = None
     held_by: Holder | None = None
+    has_only_markers: bool = False
     is_of_old_topic: bool = False
     member_id: str | None = None
     client_id: str | None = None
@@ -249,10 +251,12 @@ class OffsetRow:
     def readable_lag(self) -> int | None:
         """The part of the lag that consumers with isolation.level=read_committed can read now, None if not known.
 
-        It has markers and aborted records, as the lag has.
+        It has markers and aborted records, as the lag has; where there are only markers, it is 0.
         """
         if self.lag is None or self.lag <= 0:
             return self.lag
+        if self.has_only_markers:
+            return 0
         return None if self.stable_offset is None else min(self.lag, max(self.stable_offset - self.offset, 0))
 
     def as_object(self) -> dict[str, Any]:

@@ -27,8 +27,8 @@ def row(
     )
 
 
-def verdict(one: OffsetRow, rates: Rates = UNKNOWN_RATES, *, has_members: bool | None = True, has_only_markers: bool = False) -> str:
-    return judge(one, rates=rates, has_members=has_members, has_only_markers=has_only_markers).verdict
+def verdict(one: OffsetRow, rates: Rates = UNKNOWN_RATES, *, has_members: bool | None = True) -> str:
+    return judge(one, rates=rates, has_members=has_members).verdict
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,10 @@ def test_each_verdict_follows_its_rule(one: OffsetRow, rates: Rates, expected: s
 
 def test_a_group_without_members_and_markers_behind_a_commit_are_told_apart() -> None:
     assert verdict(row(), has_members=False) == "no-members"
-    assert verdict(row(offset=99), has_members=False, has_only_markers=True) == "only-markers"
+    markers = replace(row(offset=99), has_only_markers=True)
+    assert (verdict(markers, has_members=False), markers.lag, markers.readable_lag) == ("only-markers", 1, 0)
+    held = replace(markers, end_offset=200, held_by=HOLDER)
+    assert (verdict(held), held.lag, held.readable_lag) == ("held", 101, 0)
     assert verdict(row(offset=99), has_members=None) == "lagging"
 
 

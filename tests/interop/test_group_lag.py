@@ -26,6 +26,8 @@ GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 PLAIN = 30
 OFFSETS = {"reader": 2, "late": 0, "ahead": 33}
+MARKED = "marked"
+"""A group that has committed the last record of a committed transaction, and not the marker behind it."""
 SETTINGS = {"transaction.state.log.num.partitions": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
 
 
@@ -34,10 +36,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBroker]:
     with one_broker(tmp_path_factory.mktemp("lag"), fake_brokers=0, settings=SETTINGS) as running:
         at = {"bootstrap.servers": running.bootstrap}
         client = admin.AdminClient(at)
-        for future in client.create_topics([admin.NewTopic("held", 1, 1)]).values():
+        for future in client.create_topics([admin.NewTopic("held", 1, 1), admin.NewTopic("ended", 1, 1)]).values():
             future.result()
         producer = confluent.Producer({**at, "transactional.id": "hung-1", "transaction.timeout.ms": 600_000})
         producer.init_transactions()
+        producer.begin_transaction()
+        producer.produce("ended", b"in a transaction", partition=0)
+        producer.commit_transaction()
         for is_committed in (True, False):
             producer.begin_transaction()
             producer.produce("held", b"in a transaction", partition=0)
@@ -52,6 +57,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneBroker]:
             consumer = confluent.Consumer({**at, "group.id": group})
             consumer.commit(offsets=[confluent.TopicPartition("held", 0, offset)], asynchronous=False)
             consumer.close()
+        consumer = confluent.Consumer({**at, "group.id": MARKED})
+        consumer.commit(offsets=[confluent.TopicPartition("ended", 0, 1)], asynchronous=False)
+        consumer.close()
         yield running
 
 
@@ -96,6 +104,14 @@ def test_who_holds_the_partition_is_named_live_and_from_the_disk_as_kafkas_tool_
         assert str(held["producer_id"]) == theirs[heads.index("ProducerId")]
         assert str(held["start_offset"]) == theirs[heads.index("CurrentTransactionStartOffset")]
     assert (live["state"].upper(), disk["state"]) == ("ONGOING", "ONGOING")
+
+
+def test_a_lag_of_a_marker_is_no_fault(broker: OneBroker) -> None:
+    for words in (("--over", "0s", "-b", broker.bootstrap), (str(broker.directory),)):
+        (row,) = objects("lag", MARKED, *words)
+        assert (row["lag"], row["readable_lag"], row["last_stable_offset"], row["verdict"]) == (1, 0, 2, "only-markers")
+        (row,) = objects("offsets", MARKED, "--lag", *words[-2:] if len(words) > 1 else words)
+        assert (row["lag"], row["readable_lag"], row["held_by"]) == (1, 0, None)
 
 
 def test_the_worst_group_comes_first_with_its_rule(broker: OneBroker) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from metashell.cli.admin.protocol import AdminError, UnsupportedError, check_answer
 from metashell.cli.admin.topics import long_transactions
 from metashell.codec import messages
-from metashell.codec.batches import read_batch_header
+from metashell.codec.batches import BatchHeader, read_batch_header
 from metashell.codec.codes import CONSUMER_GROUP_DESCRIBE, FIND_COORDINATOR, OFFSET_FETCH
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR
 from metashell.common.errors import MetashellError
@@ -446,12 +446,12 @@ def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tup
     return {key: LogEnd(leaders[key], end, stable.get(key)) for key, end in ends.items()}
 
 
-def record_times(admin: Admin, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-    """Return the time of the batch at each offset, of the partitions that the client may read and whose log still has it. Units: Unix ms.
+def first_batches(admin: Admin, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], BatchHeader]:
+    """Return the header of the batch at each offset, of the partitions that the client may read and whose log still has it.
 
     Each request asks for one byte, for which a leader returns one batch.
     """
-    found: dict[tuple[str, int], int] = {}
+    found: dict[tuple[str, int], BatchHeader] = {}
     leaders = {key: end.leader for key, end in end_offsets(admin, offsets).items()}
     made = messages.FetchRequest
     for (topic, partition), offset in offsets.items():
@@ -462,7 +462,7 @@ def record_times(admin: Admin, offsets: Mapping[tuple[str, int], int]) -> dict[t
         try:
             answer = admin.ask(request, to=leaders[topic, partition], version=_FETCH_BY_NAME)
             data = next(bytes(one.records or b"") for response in answer.responses for one in response.partitions if one.error_code == NONE)
-            found[topic, partition] = read_batch_header(data, 0).base_timestamp
+            found[topic, partition] = read_batch_header(data, 0)
         except (MetashellError, StopIteration):
             continue
     return found

@@ -14,8 +14,8 @@ from metashell.cli.admin.groups import (
     committed_of_groups,
     committed_offsets,
     describe_group,
+    first_batches,
     list_groups,
-    record_times,
     with_ends,
     with_members,
 )
@@ -33,7 +33,7 @@ from metashell.net.addresses import Address
 from metashell.net.security import PROTOCOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
@@ -47,6 +47,7 @@ LIST_COLUMNS = ("group", "group_type", "state", "protocol_type", "coordinator")
 _SHARE = "share"
 _WITHOUT_MEMBERS = ("Empty", "Dead")
 SHOWN = 5
+_FEW = 10
 
 
 def asks_cluster(work: Work) -> bool:
@@ -147,6 +148,11 @@ def offset_rows(work: Work) -> list[OffsetRow]:
     rows = with_members(committed, group)
     if work.values.lag:
         rows = with_ends(work.admin, rows)
+        # A lag of a few records may be markers, which no consumer reads.
+        few = [row for row in rows if 0 < (row.lag or 0) <= _FEW]
+        if few:
+            marked, _ = with_first_batches(work, few, _FEW)
+            rows = [next((one for one in marked if (one.topic, one.partition) == (row.topic, row.partition)), row) for row in rows]
         unknown = [f"{row.topic}:{row.partition}" for row in rows if row.end_offset is None]
         if unknown:
             shown = ", ".join(unknown[:SHOWN]) + (f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else "")
@@ -175,12 +181,20 @@ def lag_rows(work: Work) -> tuple[list[OffsetRow], dict[str, bool]]:
     return rows, has_members
 
 
-def ages(work: Work, rows: Iterable[OffsetRow], most: int) -> dict[tuple[str, int], int]:
-    """Return by partition how old the first record is that is not committed, for the first partitions with a lag that may be read."""
+def with_first_batches(work: Work, rows: Sequence[OffsetRow], most: int) -> tuple[list[OffsetRow], dict[tuple[str, int], int]]:
+    """Return the rows, marked where only a marker is left to read, and by partition how old its first batch is that is not committed.
+
+    Batches of the first `most` partitions with a lag are fetched, if they may be read.
+    """
     late = [row for row in rows if (row.lag or 0) > 0]
     now_ms = round(time.time() * 1000)
-    times = record_times(work.admin, {(row.topic, row.partition): row.offset for row in late[:most]})
-    return {partition: max(now_ms - ms, 0) for partition, ms in times.items()}
+    heads = first_batches(work.admin, {(row.topic, row.partition): row.offset for row in late[:most]})
+    made = []
+    for row in rows:
+        head = heads.get((row.topic, row.partition))
+        is_read = head is not None and head.is_control and row.stable_offset is not None and head.last_offset + 1 >= row.stable_offset
+        made.append(replace(row, has_only_markers=True) if is_read else row)
+    return made, {partition: max(now_ms - head.base_timestamp, 0) for partition, head in heads.items()}
 
 
 def share_commits_nothing(group_id: str) -> MetashellError:

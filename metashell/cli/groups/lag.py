@@ -15,7 +15,7 @@ from metashell.cli.groups import description as live
 from metashell.cli.groups.logs import NamedTopics, found_groups, read_logs
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.values import duration_text, time_text
-from metashell.disk.indexes import heads_at
+from metashell.disk.indexes import has_only_markers, heads_at
 from metashell.groups.lag import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
@@ -69,6 +69,8 @@ _TIMED_MAX = 50
 """The most partitions of which the first record that is not committed is fetched for its time."""
 Partition = tuple[str, int]
 Ends = dict[Partition, tuple[str, "StableEnd"]]
+Heads = dict[tuple[str, int, int], "BatchHead"]
+"""By topic, partition and offset."""
 
 
 def offsets(command: CommandSpec, words: Sequence[str]) -> int:
@@ -82,19 +84,25 @@ def lag(command: CommandSpec, words: Sequence[str]) -> int:
 # ---- rows with their ends and holders
 
 
-def with_stable_ends(work: Work, rows: Sequence[OffsetRow]) -> tuple[list[OffsetRow], Ends]:
-    """Return rows from the disk with their last stable offsets and what holds them. Only partitions with a lag are walked."""
+def with_stable_ends(work: Work, rows: Sequence[OffsetRow]) -> tuple[list[OffsetRow], Ends, Heads]:
+    """Return rows from the disk with their last stable offsets and what holds them, and the heads of the first batches that they lack.
+
+    Only partitions with a lag are walked.
+    """
     paths = work.values.paths
     walked = stable_ends(paths, {(row.topic, row.partition) for row in rows if (row.lag or 0) > 0})
     states = transaction_states(paths) if any(end.open for _, end in walked.values()) else {}
     by_producer = {state.producer_id: state for state in states.values()}
+    heads = _heads_of(rows, walked)
     made = []
     for row in rows:
         found = walked.get((row.topic, row.partition))
         if found is None:
             made.append(row)
             continue
-        end = found[1]
+        folder, end = found
+        head = heads.get((row.topic, row.partition, row.offset))
+        is_read = head is not None and head.is_control and has_only_markers(folder, head, end.last_stable_offset)
         holder = None
         if end.open:
             first = end.open[0]
@@ -107,8 +115,8 @@ def with_stable_ends(work: Work, rows: Sequence[OffsetRow]) -> tuple[list[Offset
                 "" if state is None else state.transactional_id,
                 "" if state is None else state.state,
             )
-        made.append(replace(row, end_offset=end.end_offset, stable_offset=end.last_stable_offset, held_by=holder))
-    return made, walked
+        made.append(replace(row, end_offset=end.end_offset, stable_offset=end.last_stable_offset, held_by=holder, has_only_markers=is_read))
+    return made, walked, heads
 
 
 def note_holders(work: Work, rows: Iterable[OffsetRow]) -> None:
@@ -247,7 +255,9 @@ class _Looker:
         rows, has_members = live.lag_rows(work)
         at_s = time.monotonic()
         passed_ms = round(1000 * (at_s - self._looked_s)) if self._before else 0
-        behind = live.ages(work, rows, _TIMED_MAX) if not work.values.all else {}
+        behind: dict[Partition, int] = {}
+        if not work.values.all:
+            rows, behind = live.with_first_batches(work, rows, _TIMED_MAX)
         found = [
             judge(
                 row,
@@ -281,23 +291,20 @@ def _lags_of_logs(work: Work) -> list[Lag]:
     topics, ends, ids = NamedTopics(work), end_offsets(paths), topic_ids(paths)
     members = {one.group.group_id: one.group.summary().members for one in found}
     rows = [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends) if row.pending_producer is None]
-    rows, walked = with_stable_ends(work, rows)
+    rows, walked, heads = with_stable_ends(work, rows)
     newest_ms = max((row.commit_ms or -1 for row in rows), default=-1)
-    heads = _heads_of(rows, walked)
     made = []
     for row in rows:
         key = row.topic, row.partition
         end = walked[key][1] if key in walked else None
         now_ms = max(newest_ms, -1 if end is None else end.last_ms)
-        behind_ms, rates, is_only_markers = _seen_on_disk(row, heads.get((*key, row.offset)), end, commits.get(key, []), now_ms)
+        behind_ms, rates = _seen_on_disk(row, heads.get((*key, row.offset)), end, commits.get(key, []), now_ms)
         count = members[row.group_id]
-        made.append(
-            judge(row, rates=rates, has_members=None if count is None else count > 0, behind_ms=behind_ms, has_only_markers=is_only_markers)
-        )
+        made.append(judge(row, rates=rates, has_members=None if count is None else count > 0, behind_ms=behind_ms))
     return made
 
 
-def _heads_of(rows: Iterable[OffsetRow], walked: Ends) -> dict[tuple[str, int, int], BatchHead]:
+def _heads_of(rows: Iterable[OffsetRow], walked: Ends) -> Heads:
     """Return the heads of the first batches that are not committed, by topic, partition and offset."""
     wanted: dict[Partition, set[int]] = {}
     for row in rows:
@@ -318,11 +325,10 @@ def _found(loaded: LoadedLogs, group_id: str) -> list[FoundGroup]:
 
 def _seen_on_disk(
     row: OffsetRow, first: BatchHead | None, end: StableEnd | None, commits: Sequence[tuple[int, int]], now_ms: int
-) -> tuple[int | None, Rates, bool]:
-    """Return the age of the first record that is not committed, the rates, and whether only markers lie behind the commit."""
+) -> tuple[int | None, Rates]:
+    """Return the age of the first record that is not committed, and the rates."""
     if end is None or first is None or not row.lag or row.lag < 0:
-        return None, Rates(), False
-    is_only_markers = first.is_control and first.last_offset + 1 >= end.last_stable_offset == end.end_offset
+        return None, Rates()
     since_ms = first.base_ms
     passed_ms = now_ms - since_ms
     rate_in = None if passed_ms <= 0 else 1000 * row.lag / passed_ms
@@ -333,7 +339,7 @@ def _seen_on_disk(
     elif len(recent) > 1 and recent[-1][0] > recent[0][0] and recent[-1][1] >= recent[0][1]:
         seen_ms = recent[-1][0] - recent[0][0]
         rate_out = 1000 * (recent[-1][1] - recent[0][1]) / seen_ms
-    return max(now_ms - since_ms, 0), Rates(rate_in=rate_in, rate_out=rate_out, seen_ms=seen_ms), is_only_markers
+    return max(now_ms - since_ms, 0), Rates(rate_in=rate_in, rate_out=rate_out, seen_ms=seen_ms)
 
 
 def _commits_of(group_id: str) -> tuple[Callable[[RawRecord], bool], Callable[[LoadedLogs], dict[Partition, list[tuple[int, int]]]]]:
