@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.codec.java import string_hash_order
-from metashell.groups.java_collections import JavaMap, TimelineMap
+from metashell.codec.java import JavaMap, TimelineMap, string_hash_order
 
 KEYS = st.text(alphabet="abAB é", max_size=4)
 

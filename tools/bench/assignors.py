@@ -16,9 +16,8 @@ from typing import Any
 
 from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.common.values import uuid_text
-from metashell.groups.assignors.client import CLIENT_ASSIGNORS, run_client_assignor_in_full
 from metashell.groups.assignors.rows import SERVER_NAMES, SERVER_PREFIX, Field, answer_row, read_client_input, read_server_input
-from metashell.groups.assignors.server import run_server_assignor
+from metashell.groups.assignors.server import CLIENT_ASSIGNORS, run_client_assignor_in_full, run_server_assignor
 from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user_data
 from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script
 

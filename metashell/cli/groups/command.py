@@ -409,7 +409,7 @@ _COMMANDS = {
     "expiring": "logs:expiring",
     "downgrade-check": "timeline:downgrade_check",
     "streams-upgrade": "timeline:streams_upgrade",
-    "assign": "assign:assign",
+    "assign": "simulate:assign",
     "reset-offsets": "changes:reset_offsets",
     "delete": "changes:delete",
     "delete-offsets": "changes:delete_group_offsets",

@@ -14,8 +14,13 @@ from metashell.common.errors import DecodeError, UsageError
 from metashell.common.forms import compact_json, counted
 from metashell.common.values import uuid_from_text, uuid_text
 from metashell.groups.assignors import AssignorError, ClientMember, Partition, ServerGroup, ServerMember, are_homogeneous, partition_order
-from metashell.groups.assignors.client import CLIENT_ASSIGNORS, ClientAssignment, run_client_assignor_in_full
-from metashell.groups.assignors.server import SERVER_ASSIGNORS, run_server_assignor
+from metashell.groups.assignors.server import (
+    CLIENT_ASSIGNORS,
+    SERVER_ASSIGNORS,
+    ClientAssignment,
+    run_client_assignor_in_full,
+    run_server_assignor,
+)
 from metashell.groups.topics import KnownTopics, Topic
 
 CLIENT_NAMES: Final = tuple(CLIENT_ASSIGNORS)

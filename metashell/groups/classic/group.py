@@ -19,6 +19,7 @@ from metashell.codec.error_codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
+from metashell.codec.java import JavaMap
 from metashell.groups.classic import (
     ClassicGroupMember,
     JoinMember,
@@ -35,7 +36,6 @@ from metashell.groups.classic import (
     sync_error,
 )
 from metashell.groups.decision import Answer, GroupError, Record, Request, TimerKey, Timers
-from metashell.groups.java_collections import JavaMap
 from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary

@@ -20,9 +20,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from metashell.codec import messages
-from metashell.codec.java import hash_order
+from metashell.codec.java import hash_order, names_in_order
 from metashell.groups.decision import Record
-from metashell.groups.java_collections import names_in_order
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
 

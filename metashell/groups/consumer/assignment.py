@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from metashell.codec.error_codes import FENCED_MEMBER_EPOCH, UNKNOWN_SERVER_ERROR
-from metashell.codec.java import copy_capacity, hash_order, string_hash_order, uuid_hash_order
+from metashell.codec.java import copy_capacity, hash_order, names_in_order, string_hash_order, uuid_hash_order
 from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember, in_java_order
 from metashell.groups.assignors.server import run_server_assignor
 from metashell.groups.consumer import (
@@ -36,7 +36,6 @@ from metashell.groups.consumer.group import Change, ConsumerGroup, add_count, is
 from metashell.groups.consumer.leave import settings_of, watch_revocation
 from metashell.groups.consumer.subscription import RegexChange, is_refresh_due, names_changed, update_epoch, update_regex
 from metashell.groups.decision import GroupError, Record
-from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, KindSettings
 from metashell.groups.topics import Topics
 

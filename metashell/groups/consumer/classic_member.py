@@ -20,7 +20,7 @@ from metashell.codec.error_codes import (
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from metashell.codec.java import uuid_hash_order
+from metashell.codec.java import names_in_order, uuid_hash_order
 from metashell.common.errors import DecodeError
 from metashell.common.values import uuid_text
 from metashell.groups.classic import Waiting, heartbeat_answer, join_answer, join_error, leave_answer, sync_answer, sync_error
@@ -45,7 +45,6 @@ from metashell.groups.consumer.leave import (
     timer_key,
 )
 from metashell.groups.decision import Decision, GroupError, Request
-from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context
 from metashell.groups.topics import Topics
 

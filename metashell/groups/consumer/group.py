@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from metashell.codec.error_codes import ILLEGAL_GENERATION, NON_EMPTY_GROUP, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION
+from metashell.codec.java import TimelineMap
 from metashell.groups.consumer import ConsumerGroupMember, Held, Target, describe_group, group_tombstones
 from metashell.groups.decision import GroupError, Record
-from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary

@@ -20,6 +20,7 @@ from metashell.codec.error_codes import (
     UNRELEASED_INSTANCE_ID,
     UNSUPPORTED_ASSIGNOR,
 )
+from metashell.codec.java import names_in_order
 from metashell.common.errors import DecodeError
 from metashell.common.values import uuid_text
 from metashell.groups.assignors import in_java_order
@@ -47,7 +48,6 @@ from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.leave import cancel_all, check_instance, leave_consumer_group, restart_session, settings_of, static_member
 from metashell.groups.decision import Answer, Decision, GroupError, Record, Request
 from metashell.groups.error_answers import refuse_request
-from metashell.groups.java_collections import names_in_order
 from metashell.groups.state import Context, Group
 from metashell.groups.topics import Topics, group_hash
 

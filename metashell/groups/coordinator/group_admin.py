@@ -21,7 +21,7 @@ from metashell.codec.error_codes import (
     NOT_COORDINATOR,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.codec.java import string_hash, string_hash_order
+from metashell.codec.java import string_hash, string_hash_order, timeline_order, timeline_slots
 from metashell.codec.messages import ConsumerGroupDescribeResponse, DescribeGroupsResponse
 from metashell.common.values import uuid_from_text
 from metashell.groups.assignors import in_java_order
@@ -32,7 +32,6 @@ from metashell.groups.consumer.leave import known_group
 from metashell.groups.coordinator.offset_fetch import offset_tombstones_of_group
 from metashell.groups.decision import Answer, Decision, DeleteShareState, Effect, GroupError, Record, Request
 from metashell.groups.error_answers import ALL_OPERATIONS, coordinator_error, error_body, refuse_request
-from metashell.groups.java_collections import timeline_order, timeline_slots
 from metashell.groups.share import ShareGroup, ShareGroupMember, share_state_record
 from metashell.groups.state import Context, Group, Handler, Settings, WaitingDeletion
 from metashell.groups.streams import NO_TASKS, StreamsGroupMember, TaskId, TaskOffsets, Tasks, task_entries

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from metashell.codec.java import names_in_order
 from metashell.codec.messages import GroupMetadataValue
 from metashell.common.values import uuid_text
 from metashell.groups.classic import GROUP_METADATA, ClassicGroupMember, Protocol
@@ -30,7 +31,6 @@ from metashell.groups.consumer import (
 )
 from metashell.groups.consumer.group import ConsumerGroup, Resolved
 from metashell.groups.decision import Place, Record
-from metashell.groups.java_collections import names_in_order
 from metashell.groups.share import (
     NO_PARTITIONS,
     SHARE_CURRENT,

@@ -15,7 +15,7 @@ from metashell.codec.consumer_protocol import Assignment, Partition, Subscriptio
 from metashell.codec.java import string_hash_order
 from metashell.codec.streams_assignment import LATEST_ASSIGNMENT_INFO_VERSION, NO_REBALANCE_MS, StreamsAssignment, TaskId
 from metashell.groups.assignors import ClientMember
-from metashell.groups.assignors.client import run_client_assignor
+from metashell.groups.assignors.server import run_client_assignor
 from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user_data
 from metashell.groups.members.version_probing import (
     EARLIEST_PROBEABLE,

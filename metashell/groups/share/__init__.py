@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
+from metashell.codec.java import TimelineMap
 from metashell.groups.decision import GroupError, Record
-from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from metashell.codec.java import lazy_table_order, string_hash, string_hash_order
+from metashell.codec.java import JavaQueue, lazy_table_order, string_hash, string_hash_order
 from metashell.groups.decision import Record
-from metashell.groups.java_collections import JavaQueue
 from metashell.groups.state import Context
 from metashell.groups.streams import (
     NO_TASKS,

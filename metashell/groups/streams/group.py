@@ -18,8 +18,8 @@ from metashell.codec.error_codes import (
     UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_VERSION,
 )
+from metashell.codec.java import TimelineMap
 from metashell.groups.decision import GroupError, Record
-from metashell.groups.java_collections import TimelineMap
 from metashell.groups.state import CommitClaim, Group
 from metashell.groups.streams import (
     NO_TASKS,

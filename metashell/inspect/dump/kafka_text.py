@@ -277,7 +277,7 @@ class KafkaWriter(KafkaLines):
         self.position = position
         magic = buf[start + MAGIC_END - 1]
         if not 2 <= magic < 128:
-            from metashell.inspect.dump.kafka_legacy import legacy_batch
+            from metashell.inspect.dump.kafka_index import legacy_batch
 
             legacy_batch(self, buf[start : start + size], position)
             return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from metashell.groups.assignors import ClientMember, Partition
-from metashell.groups.assignors.client import run_client_assignor_in_full
+from metashell.groups.assignors.server import run_client_assignor_in_full
 from metashell.groups.assignors.sticky import sticky_user_data
 from metashell.groups.assignors.sticky_uneven import UnequalSubscriptionsBuilder
 

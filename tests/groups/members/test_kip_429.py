@@ -11,7 +11,7 @@ from metashell.codec.codes import JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
 from metashell.codec.consumer_protocol import Subscription, read_assignment, read_subscription, subscription_bytes
 from metashell.codec.messages import HeartbeatResponse, JoinGroupResponse, OffsetCommitResponse
 from metashell.groups.assignors import ClientMember
-from metashell.groups.assignors.client import run_client_assignor, run_client_assignor_in_full
+from metashell.groups.assignors.server import run_client_assignor, run_client_assignor_in_full
 from metashell.groups.members import Send
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.member import MemberMachine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metashell.groups.java_collections import JavaQueue
+from metashell.codec.java import JavaQueue
 from metashell.groups.streams import NO_TASKS, Tasks
 from metashell.groups.streams.assignor import TaskMember, assign_tasks, plan_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from metashell.codec.error_codes import NONE
-from metashell.groups.assignors import OwnershipClaim, client, sticky
+from metashell.groups.assignors import OwnershipClaim, server, sticky
 from metashell.groups.classic import rebalance
 from metashell.groups.classic.group import ClassicGroup, session_key
 from metashell.groups.consumer import assignment
@@ -21,7 +21,7 @@ from tests.simulation.bugs import Patch
 
 def partitions_go_to_their_new_owner_at_once() -> list[Patch]:
     """The cooperative assignor does not withhold what another member still owns (KIP-429's adjustment is missing)."""
-    return [(sticky, "_changing_hands", lambda members, given: {}), (client, "sticky", _without_withholding())]
+    return [(sticky, "_changing_hands", lambda members, given: {}), (server, "sticky", _without_withholding())]
 
 
 def _without_withholding() -> Any:
