@@ -8,7 +8,7 @@ have) and with what the log cannot show. A cause is excluded only by arithmetic:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -110,16 +110,20 @@ def _replaced_series(timeline: Timeline, instance: str, run: list[Replacement]) 
     cause = "two processes use this group.instance.id, or one ends and starts over and over"
     cannot = "which of both, nor from where they come: records keep client id and host of the first start. Of two processes, one logs "
     cannot += "FENCED_INSTANCE_ID each time"
-    caused = sorted({rebalance.epoch for rebalance in timeline.rebalances if any(_follows(cause, run) for cause in rebalance.causes)})
+    replaced_at = frozenset(moments)
+    caused = sorted(
+        {
+            rebalance.epoch
+            for rebalance in timeline.rebalances
+            for cause in rebalance.causes
+            if cause.kind == "static-return" and cause.moment in replaced_at
+        }
+    )
     if caused:
         rests.append(f"generations that follow a replacement and no other change: {', '.join(map(str, caused))}")
     text = f"{instance} was replaced {counted(len(run), 'time')} in {_span(moments)} by members that nobody saw leave: {cause}"
     details = {"instance": instance, "generations": caused}
     return Series(kind="replaced", text=text, count=len(run), moments=moments, rests_on=tuple(rests), cannot_show=cannot, details=details)
-
-
-def _follows(cause: Any, run: Iterable[Replacement]) -> bool:
-    return cause.kind == "static-return" and any(cause.moment == one.moment for one in run)
 
 
 # ---- members that leave and return
@@ -133,7 +137,8 @@ def _returns(timeline: Timeline, ends: Ends) -> Iterator[Series]:
     for who, stays in by_who.items():
         ended = [one for one in stays if one.left is not None and one.is_alone and one.member_id not in replaced]
         # A last stay that nothing follows may be the end of a process that had no trouble.
-        followed = [one for one in ended if any(one.left.ms <= other.joined.ms for other in stays if other is not one)]  # type: ignore[union-attr]
+        last_joined = max((one.joined for one in stays), key=lambda moment: moment.ms)
+        followed = [one for one in ended if one.left is not None and one.left.ms <= last_joined.ms and one.joined != last_joined]
         if who and len(followed) >= TIMES_MIN and (series := _returns_series(who, stays, ended, followed, ends)) is not None:
             yield series
 

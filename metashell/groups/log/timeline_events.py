@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -187,15 +188,17 @@ class Timeline:
     labels: dict[str, str] = field(default_factory=dict)
     ended: Moment | None = None
     _present: dict[str, Membership] = field(default_factory=dict)
+    _clients: Counter[str] = field(default_factory=Counter)
+    """How many members are present with each client id and host."""
 
     def join(self, membership: Membership) -> None:
         """Add that a member is in the group from now on."""
         id = membership.member_id
         self.leave(id, membership.joined)
-        text = client_text(membership.client_id, membership.host) or id
+        client = client_text(membership.client_id, membership.host)
         # Two members at once may have one client id and one host; the end of the id tells them apart.
-        if any(client_text(one.client_id, one.host) == text for one in self._present.values()):
-            text = f"{text}#{id[-4:]}"
+        text = f"{client}#{id[-4:]}" if self._clients[client] and client else client or id
+        self._clients[client] += 1
         self.labels[id] = text if membership.instance_id is None else f"{membership.instance_id} (static member, {text})"
         self.memberships.append(membership)
         self._present[id] = membership
@@ -204,6 +207,7 @@ class Timeline:
         """Add that a member is in the group no longer."""
         if (membership := self._present.pop(id, None)) is not None:
             membership.left, membership.is_alone = moment, is_alone
+            self._clients[client_text(membership.client_id, membership.host)] -= 1
 
     def label(self, id: str) -> str:
         """Return a member's client id, host and instance as text, also after it has left; its id if the log does not have them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 
 import pytest
@@ -124,6 +125,28 @@ def test_members_that_come_and_go_in_generations_without_times_are_judged_by_the
     generations = [generation(number, {} if number % 2 else {"a": [0, 1]}) for number in range(10)]
     series = only(find_series(told("g", generations)))
     assert series.kind == "returns" and not any("poll interval" in text for text in (series.text, *series.rests_on))
+
+
+def test_a_long_past_is_read_in_time_that_grows_with_it() -> None:
+    """Work is counted, not time: calls of Python functions for twice as many records are about twice as many."""
+
+    def calls(count: int) -> int:
+        records = [static(number, f"m{number}", 1 + 1000 * number, generation=1 + number // 2) for number in range(count)]
+        story, found = told("g", records), 0
+
+        def note(*_: object) -> None:
+            nonlocal found
+            found += 1
+
+        sys.setprofile(note)
+        try:
+            assert find_series(story)
+        finally:
+            sys.setprofile(None)
+        return found
+
+    calls(100)
+    assert calls(800) < 3 * calls(400)
 
 
 # ---- the broker's log
