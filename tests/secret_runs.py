@@ -98,6 +98,9 @@ WORDS = {
     "changed_since": ["-changed-since", "0"],
     "newer": ["-newer", "/image/features"],
     "settings": ["--settings", "/dev/null"],
+    "server_log": ["--server-log", "server.properties"],
+    "over": ["--over", "0s"],
+    "watch": ["--watch"],
     "where": ["--where", "'len(value)!=0'"],
 }
 """How an option is given that takes a value which is not one of a few."""
