@@ -164,6 +164,7 @@ LATE_MODULES = {
     "metashell.quorum.server.links": {"asyncio"},
     "metashell.quorum.server.feed": {"asyncio"},
     "metashell.quorum.server.event_queue": {"asyncio"},
+    "metashell.quorum.server.audit": set(),
     "metashell.quorum.server.replica_server": {"asyncio"},
     "metashell.quorum.server.controller_server": {"asyncio"},
     "metashell.quorum.server.controller_machine": {"asyncio"},

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from metashell.common.errors import UsageError
 from metashell.net.accepted_connection import AcceptedConnection, OnLarge, OnRequest
-from metashell.net.listener_options import Counters, ListenerOptions, is_loopback, server_terms, weakness
+from metashell.net.listener_options import Counters, Fault, ListenerOptions, is_loopback, server_terms, weakness
 from metashell.net.server_connection import ServerConnection
 from metashell.net.shares import shares_of_loop
 
@@ -32,6 +32,8 @@ _FULL: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 OnClosed = Callable[[int, str], None]
 """Called with the number of a connection that takes no more requests, and why."""
+OnFault = Callable[[Fault], None]
+"""Called with what a peer did wrong, for which its connection was closed."""
 OnEvent = Callable[[str], None]
 """Called with a line for operators."""
 
@@ -40,7 +42,13 @@ class Listener:
     """An open listener; made by `serve`."""
 
     def __init__(
-        self, on_request: OnRequest, options: ListenerOptions, on_closed: OnClosed | None, on_event: OnEvent, on_large: OnLarge
+        self,
+        on_request: OnRequest,
+        options: ListenerOptions,
+        on_closed: OnClosed | None,
+        on_event: OnEvent,
+        on_large: OnLarge,
+        on_fault: OnFault,
     ) -> None:
         self.on_request = on_request
         self.on_large = on_large
@@ -64,6 +72,7 @@ class Listener:
         self._of_hosts: Counter[str] = Counter()
         self._on_closed = on_closed
         self._on_event = on_event
+        self._on_fault = on_fault
         self._told_at: dict[str, float] = {}
         self._untold: Counter[str] = Counter()
         self._connections: dict[AcceptedConnection, None] = {}
@@ -109,7 +118,12 @@ class Listener:
     def ended(self, connection: AcceptedConnection, reason: str) -> None:
         """A connection takes no more requests, and waits for no more answers."""
         self._answered.set()
-        if connection in self._connections and self._on_closed is not None:
+        if connection not in self._connections:
+            return
+        core = connection.core
+        if core.is_faulty:
+            self._on_fault(Fault(core.principal, connection.host, reason, core.asked_key, core.fails_login))
+        if self._on_closed is not None:
             self._on_closed(connection.number, reason)
 
     def forget(self, connection: AcceptedConnection) -> None:
@@ -238,17 +252,18 @@ async def serve(
     on_closed: OnClosed | None = None,
     on_event: OnEvent = lambda line: None,
     on_large: OnLarge = lambda request: None,
+    on_fault: OnFault = lambda fault: None,
 ) -> Listener:
     """Open a listener. `on_request` is called on the loop for each request, `on_closed` when a connection is over.
 
-    `on_event` gets a line for operators, `on_large` large requests before they are decoded (`OnLarge`).
+    `on_event` gets a line for operators, `on_large` large requests before they are decoded, `on_fault` what a peer did wrong.
 
     Errors: UsageError for a listener with a `weakness` on an address that others reach, without `allow_plaintext`; OSError.
     """
     what = weakness(options)
     if what is not None and not options.allow_plaintext and not is_loopback(options.host):
         raise UsageError(f"{options.host}: {what} that others can reach must be allowed explicitly", "allow_plaintext")
-    listener = Listener(on_request, options, on_closed, on_event, on_large)
+    listener = Listener(on_request, options, on_closed, on_event, on_large, on_fault)
     await listener.open()
     return listener
 

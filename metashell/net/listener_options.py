@@ -387,4 +387,15 @@ class Closed:
     authentication_failed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a peer did wrong, for which its connection was closed; `asked_key` is the API that is not served, -1 for other faults."""
+
+    principal: str
+    host: str
+    reason: str
+    asked_key: int
+    is_login: bool
+
+
 Event = Received | Undecoded | Authenticated | Closed

@@ -74,8 +74,11 @@ class ServerConnection:
         "_sasl",
         "_sasl_rounds",
         "_session_end",
+        "asked_key",
         "closed",
+        "fails_login",
         "frames_taken",
+        "is_faulty",
         "is_token_authenticated",
         "principal",
         "terms",
@@ -89,6 +92,10 @@ class ServerConnection:
         self.closed = False
         self.frames_taken = 0
         """Frames that were read to their end."""
+        self.is_faulty = self.fails_login = False
+        """Whether it was closed for what the peer did; and whether that was its login."""
+        self.asked_key = -1
+        """The API for which it was closed, because that is not served."""
         self._sasl: SaslServer | None = None
         self._sasl_rounds = 0
         self._bare_tokens = False
@@ -260,6 +267,7 @@ class ServerConnection:
             self._events.append(Closed(reason, authentication_failed))
 
     def _fail(self, reason: str) -> None:
+        self.is_faulty = True
         self.terms.counters.protocol_errors += 1
         self.close(reason)
 
@@ -274,6 +282,7 @@ class ServerConnection:
             low, high = self.terms.ranges.get(key, (0, -1))
             if not low <= version <= high:
                 if key != API_VERSIONS:
+                    self.asked_key = key
                     what = f"version {version} of api key {key}" if high >= 0 else f"api key {key}, which is not served here"
                     self._fail(f"the peer asked for {what}")
                 else:
@@ -432,6 +441,7 @@ class ServerConnection:
         self._refused(f"authentication failed: {str(error).removeprefix('Authentication failed: ')}")
 
     def _refused(self, reason: str) -> None:
+        self.is_faulty = self.fails_login = True
         self.terms.counters.authentication_failures += 1
         self.close(reason, authentication_failed=True)
 

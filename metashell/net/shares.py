@@ -22,16 +22,15 @@ All listeners of one loop share one `Shares`; the descriptors are those of the p
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
+from metashell.net.descriptors import descriptors_max, room_for_connections, strangers_max
 from metashell.net.fair_queue import Asker, FairQueue
 from metashell.net.listener_options import HELD_MAX, Decoded, Undecoded
 
@@ -40,19 +39,10 @@ if TYPE_CHECKING:
 
     from metashell.net.server_connection import ServerConnection
 
-FREE_DESCRIPTORS: Final = 256
-"""Descriptors that connections leave to the files of the process."""
-STRANGERS_PART: Final = 4
-"""One of so many connections may be a stranger's."""
-STRANGERS_MAX: Final = 1000
-STRANGERS_MIN: Final = 8
 HELD_MIN: Final = 1024 * 1024
 """Bytes that an account may hold before it counts as one that holds much."""
 TURNS_S: Final = 0.003
 """How long connections have their turns before the loop does something else."""
-SWITCH_INTERVAL_S: Final = 0.0005
-"""How long the thread that decodes may keep the loop waiting; Python's own is 5 ms."""
-DESCRIPTORS_WANTED: Final = 1 << 20
 
 CROWDED_OUT: Final = "connections hold too much memory, and its sender the most"
 STRANGER_EVICTED: Final = "too many connections have not logged in, and this one was idle the longest"
@@ -334,40 +324,3 @@ def connections_of_process() -> int:
     """Return how many connections all listeners of the process have."""
     with _lock:
         return sum(map(len, _of_loops.values()))
-
-
-def room_for_connections(descriptors: int) -> int:
-    """Return how many of the process's descriptors connections may use; where there are few, half of them."""
-    return max(descriptors - FREE_DESCRIPTORS, descriptors // 2)
-
-
-def strangers_max(connections_max: int) -> int:
-    """Return how many of the connections may be strangers'."""
-    return max(STRANGERS_MIN, min(connections_max // STRANGERS_PART, STRANGERS_MAX))
-
-
-def descriptors_max() -> int:
-    """Return how many files and sockets the process may have open."""
-    try:
-        import resource
-    except ImportError:
-        return 1 << 31
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1 << 31 if soft == resource.RLIM_INFINITY else soft
-
-
-def prepare_process() -> None:
-    """Make a process one that serves: it may have as many descriptors as the system allows, and its threads give way to the loop soon."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    try:
-        import resource
-    except ImportError:
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else hard
-    # macOS says that there is no limit, and refuses more than its own.
-    for size in (wanted, 10_240):
-        if soft != resource.RLIM_INFINITY and soft < size:
-            with suppress(ValueError, OSError):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (size, hard))
-                return

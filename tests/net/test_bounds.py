@@ -20,10 +20,10 @@ from metashell.codec.messages import (
 from metashell.net.accepted_connection import AcceptedConnection, ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
+from metashell.net.descriptors import room_for_connections
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from metashell.net.listener_options import SMALL_LIMIT, VALUE_SIZE, Closed, ConnectionLimits, Received, Undecoded
 from metashell.net.server_connection import ServerConnection
-from metashell.net.shares import room_for_connections
 from tests.net.loops import listening, run
 from tests.net.wires import server_events, server_of
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from metashell.cli.tool import StopSignals, declared_tool, named_values
 from metashell.common import options
 from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import MetashellError, PathError, UsageError
+from metashell.common.forms import compact_json
 from metashell.common.options import CommandSpec, Option, choice, flag, path_argument
+from metashell.common.terminal import terminal_line
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from types import SimpleNamespace
 
     from metashell.cli.tool import StopSignals
     from metashell.quorum.server.config import ControllerConfig
     from metashell.quorum.server.controller_server import ControllerServer
     from metashell.quorum.server.endpoint import EventLog
+    from metashell.quorum.server.posture import Posture
 
 
 _SERVER_FILES = (
@@ -42,6 +45,8 @@ SERVER = CommandSpec(
         SIGTERM and SIGINT stop it gracefully: a leader hands over first. A second one stops it at once. It ends with status 1 and one
         line when its disk or directory fails. Events go to standard error, one line each.
 
+        It says at its start who may log in where, as whom, and which settings are weak; --check says the same and starts nothing.
+
         A listener that other machines reach has to authenticate who connects, by SASL or certificates; --allow-plaintext overrides that.
 
         For tests, `group.coordinator=embedded` also lets clients form groups, without any broker: the server registers as broker 100
@@ -59,6 +64,11 @@ SERVER = CommandSpec(
             type="int",
             help="serve /metrics, /healthz and /readyz over HTTP on this port of loopback, 0 for any (needs the extra metrics)",
         ),
+        options.file_option(
+            "--audit-log", help="append the audit log to this file, not to standard error: each change that was applied or refused"
+        ),
+        flag("--check", help="start nothing: say who may log in how and what is weak; status 1 if something is"),
+        options.output("text", "json"),
         flag("--allow-plaintext", help="let other machines in without authentication"),
         flag("--accept-loss", help="start and vote although records or a vote were lost, as Kafka does (docs/damage.md)"),
         options.VERSION,
@@ -67,13 +77,17 @@ SERVER = CommandSpec(
     examples=(
         ("metashell server controller.properties", "a controller on a formatted directory"),
         ("metashell server controller.properties --log-format json 2> controller.log", "with one JSON object for each event"),
+        ("metashell server controller.properties --check", "who may log in how, and which settings are weak"),
+        ("metashell server controller.properties --audit-log audit.log", "with a file for who changed what"),
         ("metashell server controller.properties --override controller.quorum.append.linger.ms=0", "with another setting"),
         ("metashell server controller.properties --override group.coordinator=embedded", "with groups, for tests of consumers"),
     ),
     epilog=(
         (
             "EXIT STATUS",
-            "0    it was stopped by SIGTERM\n1    it could not start, or ended by itself\n2    the command line is wrong\n"
+            "0    it was stopped by SIGTERM; --check found nothing weak\n"
+            "1    it could not start, or ended by itself; --check found something\n"
+            "2    the command line is wrong\n"
             "130  it was stopped by SIGINT",
         ),
     ),
@@ -89,19 +103,62 @@ def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends; return the status."""
     signals = StopSignals()
     signals.watch()
-    from metashell.net.shares import prepare_process
+    from metashell.net.descriptors import prepare_process
     from metashell.quorum.server.config import load_config
 
+    prepare_process()
     overrides = named_values("--override", values.override)
     config = load_config(values.config, overrides, allow_plaintext=values.allow_plaintext, accept_loss=values.accept_loss)
     _check_groups(config)
-    prepare_process()
+    posture = _posture_of(config)
+    if values.check:
+        return _tell_posture(posture, values.output)
     metrics = None if values.metrics_port is None else _metrics_socket(values.metrics_port)
     import asyncio
 
     from metashell.quorum.server.endpoint import EventLog
 
-    return asyncio.run(_run(config, EventLog(values.log_format), metrics, signals))
+    log = EventLog(values.log_format)
+    for line in posture.lines:
+        log.event(line)
+    with _audit_log(values.audit_log, values.log_format) as audit:
+        return asyncio.run(_run(config, log, audit, metrics, signals))
+
+
+def _posture_of(config: ControllerConfig) -> Posture:
+    """Return who may log in how, and what is weak. Errors: MetashellError."""
+    from metashell.quorum.server.posture import posture_of
+
+    try:
+        return posture_of(config)
+    except UsageError as error:
+        raise MetashellError(f"{config.name}: {error}") from None
+
+
+def _tell_posture(posture: Posture, form: str) -> int:
+    """Print a posture; return the status."""
+    if form == "json":
+        print(compact_json(posture.as_json()))
+    else:
+        for line in posture.lines:
+            print(terminal_line(line))
+    return STATUS_FAILED if posture.weaknesses else STATUS_OK
+
+
+@contextmanager
+def _audit_log(path: str | None, form: str) -> Iterator[EventLog]:
+    """Give the audit log: a file that is appended to, or standard error. Errors: MetashellError."""
+    from metashell.quorum.server.endpoint import EventLog
+
+    if path is None:
+        yield EventLog(form)
+        return
+    try:
+        file = open(path, "a", encoding="utf-8")  # noqa: SIM115 (an error of writing to it is another one)
+    except OSError as error:
+        raise PathError.of(path, error) from None
+    with file:
+        yield EventLog(form, file)
 
 
 def _check_groups(config: ControllerConfig) -> None:
@@ -127,7 +184,7 @@ def _metrics_socket(port: int) -> socket.socket:
         raise MetashellError(f"option --metrics-port: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
+async def _run(config: ControllerConfig, log: EventLog, audit: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
     """Run the controller until a signal comes or it fails. Errors: MetashellError, OSError."""
     import asyncio
 
@@ -148,7 +205,7 @@ async def _run(config: ControllerConfig, log: EventLog, metrics: socket.socket |
         loop.add_signal_handler(number, note, number)
     if signals.noted:
         note(signals.noted)
-    server = ControllerServer(config, log.event)
+    server = ControllerServer(config, log.event, audit.event)
     try:
         starting = asyncio.ensure_future(server.start())
         await asyncio.wait((starting, signalled), return_when=asyncio.FIRST_COMPLETED)

@@ -289,7 +289,7 @@ def _answered(route: Route, request: Request, steps: Steps[Decision]) -> Steps[D
 def _enveloped(inner: EnvelopedRequest, decision: Decision) -> Decision:
     if decision.answer is None:
         return decision
-    return decision._replace(answer=close_envelope(inner, decision.answer))
+    return decision._replace(answer=close_envelope(inner, decision.answer), asked=(inner.request, decision.answer))
 
 
 def _enveloped_steps(inner: EnvelopedRequest, steps: Steps[Decision]) -> Steps[Decision]:

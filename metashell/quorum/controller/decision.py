@@ -34,7 +34,8 @@ class Decision(NamedTuple):
     Shape: `answer` is the response object of the request's API, None for a periodic task, and where raft answers. With `atomic`, the
     records are one batch or none. `leaving_broker` is a broker whose controlled shutdown counts from the last offset of this decision,
     -1 for none.
-    `kraft_version` asks raft for that level of kraft.version, None for no change.
+    `kraft_version` asks raft for that level of kraft.version, None for no change. `asked` is the request that an envelope held, with its
+    own answer; None where there was no envelope.
     """
 
     answer: Any = None
@@ -42,6 +43,7 @@ class Decision(NamedTuple):
     atomic: bool = True
     leaving_broker: int = -1
     kraft_version: int | None = None
+    asked: tuple[Request, Any] | None = None
 
     def batches(self) -> Iterator[Sequence[VersionedRecord]]:
         """The records as the batches that they are appended in; none for a decision without records."""

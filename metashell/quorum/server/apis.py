@@ -11,9 +11,12 @@ DelegationTokenPublisher."""
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec import messages
@@ -48,12 +51,13 @@ from metashell.quorum.controller.controller import CLUSTER_REFUSED, ENVELOPE_KEY
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES, ApiError
 from metashell.quorum.controller.topics import UNKNOWN_TOPIC_TEXT
 from metashell.quorum.raft.wire.versions import only_partition
+from metashell.quorum.server.audit import Audit, ToldClients, is_change, refusals_of
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.links import Inbound
 
 if TYPE_CHECKING:
     from metashell.metadata.image import MetadataImage
-    from metashell.net.listener_options import Refuse
+    from metashell.net.listener_options import Fault, Refuse
 
 
 LARGE: Final = 300
@@ -82,8 +86,15 @@ _OF_PEERS: Final = frozenset(
 class Apis:
     """An `Application` of metashell.quorum.server.links; `refused` counts requests whose sender may not ask."""
 
-    def __init__(self, machine: ControllerMachine) -> None:
+    def __init__(self, machine: ControllerMachine, audit: Audit | None = None, told: ToldClients | None = None) -> None:
         self.refused = 0
+        self._audit = audit
+        self._told = told
+        if audit is not None or told is not None:
+            machine.on_answered = self._note_answered
+        if audit is not None:
+            machine.on_written = audit.written
+            machine.watchers.append(self._look)
         self.ranges: Mapping[int, tuple[int, int]] = {key: (api.low, api.high) for key, api in APIS.items()}
         self._machine = machine
         self._in: Inbound | None = None
@@ -131,15 +142,50 @@ class Apis:
         if refuse is None:
             return None
         self.refused += 1
+        loop = asyncio.get_running_loop()
         # Compiled here: what makes writers is not for several threads.
         write = response_type(asked.api_key).writer(asked.version)
 
         def refuse_all(message: Any) -> bytes:
             body = bytearray()
-            write(refuse(asked._replace(body=message)), body)
+            whole = asked._replace(body=message)
+            answer = refuse(whole)
+            write(answer, body)
+            with suppress(RuntimeError):  # The loop may have ended.
+                loop.call_soon_threadsafe(self._note_answered, whole, answer)
             return bytes(body)
 
         return refuse_all
+
+    def faulted(self, fault: Fault) -> None:
+        """See Application."""
+        if self._told is None:
+            return
+        if fault.asked_key >= 0:
+            self._told.asks_for_unserved(fault.principal, fault.host, fault.asked_key)
+        elif fault.is_login:
+            self._told.fails_to_log_in(fault.host, fault.reason)
+        else:
+            self._told.is_malformed(fault.principal, fault.host, fault.reason)
+
+    def _note_answered(self, request: Request, answer: Any) -> None:
+        """Note what was refused of a request for want of a right."""
+        refused = iter(()) if answer is None else refusals_of(request, answer)
+        first = next(refused, None)
+        if first is None:
+            return
+        if self._audit is not None:
+            self._audit.refused(request, chain((first,), refused))
+        if self._told is not None:
+            self._told.is_refused(request.principal, request.host, request.api_key)
+
+    def _look(self) -> None:
+        """What is committed may have changed, or who leads."""
+        audit, controller = self._audit, self._machine.controller
+        assert audit is not None, "looked for"
+        audit.committed(controller.stable_offset)
+        if not self._machine.is_active:
+            audit.leadership_ended()
 
     def closed(self, listener: str, connection_id: int) -> None:
         """See Application."""
@@ -173,7 +219,17 @@ class Apis:
         if asked.api_key == DESCRIBE_QUORUM and only_partition(asked.body.topics) is None:
             self._inbound.respond(request, unknown_partitions(asked.body.topics))
         else:
-            self._inbound.ask(request, asked.api_key, asked.version, asked.body)
+            self._ask_raft(request, asked, self._inbound.respond)
+
+    def _ask_raft(self, request: ServerRequest, asked: Request, respond: Callable[[ServerRequest, Any], None]) -> None:
+        """Let raft answer; a change of voters is noted."""
+
+        def send(asker: ServerRequest, message: Any) -> None:
+            if self._audit is not None and is_change(asked.api_key):
+                self._audit.applied_by_raft(asked, message)
+            respond(asker, message)
+
+        self._inbound.ask(request, asked.api_key, asked.version, asked.body, send)
 
     def _allows(self, asked: Request, right: Operation) -> bool:
         return self._machine.controller.current_authorizer().allows_cluster(asked, right)
@@ -197,7 +253,10 @@ class Apis:
 
     def _refuse(self, request: ServerRequest, asked: Request, code: int, message: str | None = None) -> None:
         self.refused += 1
-        self._inbound.respond(request, self._machine.controller.refuse(asked, code, message))
+        answer = self._machine.controller.refuse(asked, code, message)
+        if code != UNKNOWN_SERVER_ERROR:
+            self._note_answered(asked, answer)
+        self._inbound.respond(request, answer)
 
     def _answer(self, request: ServerRequest, asked: Request, answer: Any) -> Iterator[None] | None:
         """Send the controller's answer; None leaves the answer to raft, here always in an envelope."""
@@ -213,10 +272,10 @@ class Apis:
             self._inbound.respond(request, close_envelope(inner, unknown_partitions(inner.request.body.topics)))
             return None
 
-        def send(asker: ServerRequest, message: Any) -> None:
+        def respond(asker: ServerRequest, message: Any) -> None:
             self._inbound.respond(asker, close_envelope(inner, message))
 
-        self._inbound.ask(request, inner.request.api_key, inner.request.version, inner.request.body, send)
+        self._ask_raft(request, inner.request, respond)
         return None
 
 

@@ -24,6 +24,7 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.codes import DESCRIBE_ACLS, DESCRIBE_CONFIGS
 from metashell.codec.error_codes import (
     INVALID_UPDATE_VERSION,
+    NONE,
     NOT_CONTROLLER,
     POLICY_VIOLATION,
     REQUEST_TIMED_OUT,
@@ -43,20 +44,19 @@ from metashell.quorum.raft.messages import BufferAllocationError, InvalidUpdateV
 from metashell.quorum.raft.roles import Leader
 from metashell.quorum.server.event_queue import NOBODY, EventQueue, Pace, ServerEvent, Steps
 from metashell.quorum.server.feed import loaded_snapshot
+from metashell.quorum.server.links import Answer, Waiter
 from metashell.quorum.server.records import RECORDS_AT_ONCE, SnapshotToMake, records_of
 
 if TYPE_CHECKING:
     from metashell.net.fair_queue import Asker
     from metashell.quorum.server.driver import Driver
 
-Answer = Callable[[Any], Iterator[object] | None]
-"""Takes the response's object, None where raft has to answer; sends a large one while it is iterated."""
 Encoded = list[tuple[Sequence[VersionedRecord], list[bytes]]]
 """The batches of a decision, each as records and as their bytes."""
 
 HOLD_MS: Final = 1000
 """A timer that fires so late shows that the whole process stood still."""
-DIVISIBLE: Final = frozenset((DESCRIBE_ACLS, DESCRIBE_CONFIGS))
+DIVISIBLE: Final = (DESCRIBE_ACLS, DESCRIBE_CONFIGS)
 """APIs whose decisions read nothing but images, which never change: others may be decided between their steps."""
 SHUTTING_DOWN: Final = "The controller is shutting down."
 
@@ -66,26 +66,6 @@ class SnapshotLimits(NamedTuple):
 
     after_size: int
     after_ms: int
-
-
-class Waiter:
-    """A request and its sender, with the answer while that waits for its records to become stable.
-
-    Without `send` nobody waits any more, and nothing else is kept.
-    """
-
-    __slots__ = ("answer", "asker", "connection", "request", "send")
-
-    def __init__(self, request: Request, connection: Hashable, send: Answer, asker: Asker) -> None:
-        self.request: Request | None = request
-        self.connection = connection
-        self.asker = asker
-        self.answer: Any = None
-        self.send: Answer | None = send
-
-    def leave(self) -> None:
-        """It was answered, or its connection is closed."""
-        self.request = self.answer = self.send = None
 
 
 class ControllerMachine:
@@ -107,6 +87,9 @@ class ControllerMachine:
         self.errors = self.claims = self.leaders = self.timed_out = self.loads = 0
         self.on_decided: Callable[[Request, int], None] | None = None
         """Told of every request that was decided and the error of its answer, which may still have to wait; for metrics."""
+        self.on_answered: Callable[[Request, Any], None] = lambda request, answer: None
+        self.on_written: Callable[[Request, Any, int], None] = lambda request, answer, offset: None
+        """Told of requests, not of envelopes: of answers with errors, and of records that are to be committed up to an offset."""
         self.on_replayed: Callable[[Sequence[VersionedRecord], int], None] | None = None
         """Told of what was replayed, and of the offset of its first record; for metrics."""
         self.applied_ms = -1
@@ -203,20 +186,23 @@ class ControllerMachine:
             self._give_up(epoch)
             self._refuse(waiter, UNKNOWN_SERVER_ERROR)
             return
-        self._decided(request, decision.answer)
+        asked = decision.asked or (request, decision.answer)
+        if self._decided(request, decision.answer) != NONE or decision.asked is not None:
+            self.on_answered(*asked)
         waiter.answer = decision.answer
         route = ROUTES.get(request.api_key)
         if decision.answer is None or (route is not None and not route.is_write):
             self._send(waiter)
         else:
-            yield from self._write(epoch, decision, waiter)
+            yield from self._write(epoch, decision, waiter, asked)
 
-    def _decided(self, request: Request, answer: Any) -> None:
+    def _decided(self, request: Request, answer: Any) -> int:
         code = first_error_code(answer)
         if code == REQUEST_TIMED_OUT:
             self.timed_out += 1
         if self.on_decided is not None:
             self.on_decided(request, code)
+        return code
 
     def _refuse(self, waiter: Waiter | None, code: int, message: str | None = None) -> None:
         """Refuse a request, if there is one and its sender still waits."""
@@ -248,8 +234,8 @@ class ControllerMachine:
 
     # ---- writing
 
-    def _write(self, epoch: int, decision: Decision, waiter: Waiter | None) -> Steps:
-        """Append and replay a decision of the claim of `epoch`; its answer waits."""
+    def _write(self, epoch: int, decision: Decision, waiter: Waiter | None, asked: tuple[Request, Any] | None = None) -> Steps:
+        """Append and replay a decision of the claim of `epoch` about what was asked; its answer waits."""
         upgraded = -1
         try:
             batches = yield from _encoded(decision)
@@ -274,6 +260,8 @@ class ControllerMachine:
             self._refuse(waiter, POLICY_VIOLATION, TOO_LARGE)
             return
         written = self.controller.written(decision)
+        if asked is not None and (decision.records or decision.kraft_version is not None):
+            self.on_written(*asked, max(written, upgraded))
         if waiter is not None and waiter.send is not None:
             self._purgatory.add(max(written, upgraded), waiter)
             self._complete()

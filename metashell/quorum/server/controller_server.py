@@ -32,6 +32,7 @@ from metashell.quorum.controller.decision import new_uuid
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.server.apis import Apis, ImageCredentials
+from metashell.quorum.server.audit import Audit, ToldClients
 from metashell.quorum.server.config import (
     ControllerConfig,
     ElectionStore,
@@ -62,13 +63,19 @@ class DiskHangsError(MetashellError):
 
 
 class ControllerServer:
-    """See the module. `on_event` gets one line for each event that an operator wants to see."""
+    """See the module. `on_event` gets one line for each event that an operator wants to see, `on_audit` the entries of the audit log."""
 
-    def __init__(self, config: ControllerConfig, on_event: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        config: ControllerConfig,
+        on_event: Callable[[str], None] = lambda line: None,
+        on_audit: Callable[[str], None] | None = None,
+    ) -> None:
         self.config = config
         self.failure: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         """Done when this controller ended: with the error that ended it, or None where it was stopped."""
         self._on_event = on_event
+        self._on_audit = on_audit
         self._random = random.SystemRandom()
         self._log: MetadataLog | None = None
         self._replica: ReplicaServer | None = None
@@ -98,7 +105,8 @@ class ControllerServer:
                 config.number("metadata.log.max.record.bytes.between.snapshots"), config.number("metadata.log.max.snapshot.interval.ms")
             )
             machine = self._machine = ControllerMachine(controller, limits, wall_ms, self._on_event)
-            apis = Apis(machine)
+            audit = None if self._on_audit is None else Audit(self._on_audit)
+            apis = Apis(machine, audit, ToldClients(self._on_event, lambda: self.image))
             parts = Parts(
                 log=log,
                 store=store,

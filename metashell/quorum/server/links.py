@@ -9,7 +9,7 @@ An answer goes out on the connection that the request came on; a parked one of a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
@@ -22,7 +22,7 @@ from metashell.net.addresses import Address
 from metashell.net.client_connection import ClientConnection
 from metashell.net.frames import response_type
 from metashell.net.listener import Listener, serve
-from metashell.net.listener_options import ListenerOptions, Refuse
+from metashell.net.listener_options import Fault, ListenerOptions, Refuse
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from metashell.quorum.raft.messages import (
     BATCH_SIZE_MAX,
@@ -46,7 +46,9 @@ from metashell.quorum.raft.wire import OURS, UnsupportedVersionError, decode_req
 if TYPE_CHECKING:
     import ssl
 
+    from metashell.net.fair_queue import Asker
     from metashell.net.sasl import SaslClient
+    from metashell.quorum.controller import Request as ControllerRequest
     from metashell.quorum.raft.ready import CorrelationId
 
 
@@ -239,6 +241,9 @@ class Application(Protocol):
     def refuse_large(self, request: ServerRequest) -> Refuse | None:
         """A large request has come, which is not decoded yet: return what refuses it, None where its message has to be looked at."""
 
+    def faulted(self, fault: Fault) -> None:
+        """A peer asked for what is not served, could not log in, or broke the protocol: its connection was closed."""
+
     def closed(self, listener: str, connection_id: int) -> None:
         """A connection is over: nobody waits for the answers to its requests."""
 
@@ -274,6 +279,30 @@ class Token:
         return self.request.cancelled
 
 
+Answer = Callable[[Any], Iterator[object] | None]
+"""Takes the response's object, None where raft has to answer; sends a large one while it is iterated."""
+
+
+class Waiter:
+    """A request and its sender, with the answer while that waits for its records to become stable.
+
+    Without `send` nobody waits any more, and nothing else is kept.
+    """
+
+    __slots__ = ("answer", "asker", "connection", "request", "send")
+
+    def __init__(self, request: ControllerRequest, connection: Hashable, send: Answer, asker: Asker) -> None:
+        self.request: ControllerRequest | None = request
+        self.connection = connection
+        self.asker = asker
+        self.answer: Any = None
+        self.send: Answer | None = send
+
+    def leave(self) -> None:
+        """It was answered, or its connection is closed."""
+        self.request = self.answer = self.send = None
+
+
 class Inbound:
     """The listeners of a replica. Counters of connections are each listener's own."""
 
@@ -302,6 +331,7 @@ class Inbound:
             on_closed=lambda number, reason: self._on_closed((name, number)),
             on_event=self._on_event,
             on_large=self._on_large,
+            on_fault=self._on_fault,
         )
         self.listeners[name] = opened
         return opened
@@ -384,6 +414,10 @@ class Inbound:
         if self.application is None or self._asked is None or self._asked.is_stopped:
             return None
         return self.application.refuse_large(request)
+
+    def _on_fault(self, fault: Fault) -> None:
+        if self.application is not None:
+            self.application.faulted(fault)
 
     def _on_closed(self, connection: tuple[str, int]) -> None:
         for token in self._waiting.pop(connection, ()):
