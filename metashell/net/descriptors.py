@@ -49,9 +49,10 @@ def prepare_process() -> None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
     # macOS says that there is no limit, and refuses more than its own.
-    for size in (wanted, 10_240):
-        if soft != resource.RLIM_INFINITY and soft < size:
-            with suppress(ValueError, OSError):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (size, hard))
-                return
+    for size in (wanted, min(wanted, 10_240)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, size), hard))
+            return

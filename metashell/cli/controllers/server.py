@@ -118,11 +118,8 @@ def _serve(values: SimpleNamespace) -> int:
 
     from metashell.quorum.server.endpoint import EventLog
 
-    log = EventLog(values.log_format)
-    for line in posture.lines:
-        log.event(line)
     with _audit_log(values.audit_log, values.log_format) as audit:
-        return asyncio.run(_run(config, log, audit, metrics, signals))
+        return asyncio.run(_run(config, posture, EventLog(values.log_format), audit, metrics, signals))
 
 
 def _posture_of(config: ControllerConfig) -> Posture:
@@ -184,7 +181,9 @@ def _metrics_socket(port: int) -> socket.socket:
         raise MetashellError(f"option --metrics-port: {error}") from None
 
 
-async def _run(config: ControllerConfig, log: EventLog, audit: EventLog, metrics: socket.socket | None, signals: StopSignals) -> int:
+async def _run(
+    config: ControllerConfig, posture: Posture, log: EventLog, audit: EventLog, metrics: socket.socket | None, signals: StopSignals
+) -> int:
     """Run the controller until a signal comes or it fails. Errors: MetashellError, OSError."""
     import asyncio
 
@@ -216,6 +215,8 @@ async def _run(config: ControllerConfig, log: EventLog, audit: EventLog, metrics
             await starting
             Garbage(server.replica.driver.held)
             log.event(ready_line(config, server.ports))
+            for line in posture.lines:
+                log.event(line)
             async with _watched(server, log, metrics), groups_beside(server, log.event):
                 await asyncio.wait((server.failure, signalled), return_when=asyncio.FIRST_COMPLETED)
         await server.stop()

@@ -282,3 +282,38 @@ def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Ca
     assert [str(Address(broker.host, broker.port)) for broker in answer.brokers] == [address]
     server.send_signal(signal.SIGTERM)
     assert ended(server)[0] == 0
+
+
+def test_check_starts_nothing_and_says_what_is_weak(place: Callable[[str], Place]) -> None:
+    mine = place("mine")
+    done = mine.run("--check")
+    assert done.returncode == 1 and done.stderr == "" and not mine.directory.exists()
+    assert done.stdout.splitlines()[-1].startswith("weak: authorizer.class.name: is not set")
+    found = json.loads(mine.run("--check", "-o", "json").stdout)
+    assert [each["id"] for each in found["weaknesses"]] == ["anonymous", "no-authorizer"]
+    assert found["listeners"][0]["principal"] == "User:ANONYMOUS"
+
+
+def test_the_audit_log_may_be_a_file_and_the_posture_is_said_at_the_start(place: Callable[[str], Place], tmp_path: Path) -> None:
+    mine = place("mine")
+    mine.format()
+    log = tmp_path / "audit.log"
+    server = mine.begin("--log-format", "json", "--audit-log", str(log))
+    lines = wait_for(server.stderr, "weak: authorizer")
+    assert any("rights: no authorizer" in line for line in lines)
+    with Client([Address("localhost", mine.port)], client_id="test") as client:
+        made = messages.CreateTopicsRequest
+        while True:
+            topic = made.CreatableTopic(name="a", num_partitions=1, replication_factor=1)
+            answer = client.request(made(topics=(topic,), timeout_ms=10_000))
+            if answer.topics[0].error_code != 41:
+                break
+        change = messages.IncrementalAlterConfigsRequest
+        setting = change.AlterableConfig(name="x", config_operation=0, value="y")
+        client.request(change(resources=(change.AlterConfigsResource(resource_type=4, resource_name="", configs=(setting,)),)))
+    server.send_signal(signal.SIGTERM)
+    _, errors = ended(server)
+    (entry,) = [json.loads(line) for line in log.read_text().splitlines() if "IncrementalAlterConfigs" in line]
+    assert (entry["event"], entry["result"], entry["principal"], entry["address"]) == ("audit", "applied", "User:ANONYMOUS", "127.0.0.1")
+    assert "audit" not in errors
+    assert failed(mine.run("--audit-log", str(tmp_path))) == f"{tmp_path}: Is a directory"
