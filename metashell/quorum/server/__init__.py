@@ -35,6 +35,8 @@ Public names, by module (those that import asyncio are imported inside functions
 - `controller_machine`: `ControllerMachine`, the state machine that the replica feeds. `event_queue`: `EventQueue`, in which everything
   waits.
 - `apis`: `Apis`, requests of listeners to the controller and to raft, and `ImageCredentials`, the users and tokens of the committed image.
+- `audit`: `Audit`, who changed what, and `ToldClients`, who asks wrongly. `posture`: `posture_of(config)`, who may log in how, and what is
+  weak.
 - `registration`: makes this controller known, and says that no leader is known.
 - `endpoint`: /metrics, /healthz and /readyz on loopback, and events as lines. `metrics`: what is counted, under Kafka's names.
 - `replica_server`: `ReplicaServer(Parts(log=..., store=..., ...))`: `await open(*listeners)`, `start(config)`, `await append(values)`,

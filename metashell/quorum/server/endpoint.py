@@ -24,6 +24,8 @@ Events are text for people, or one JSON object each, with stable keys, for progr
 | snapshot | offset, epoch, size | a snapshot is complete |
 | complaint | number, what | a peer sent what it must not send |
 | peer | host, port, reached | another controller cannot be reached, or can be again; this one cannot register with the active one |
+| audit | result, principal, address, api, resource | a change was applied or refused (metashell.quorum.server.audit) |
+| client | principal, host, asked, reason | a client asked wrongly |
 | leaderless | epoch, asked | no leader is known for some seconds; whom this controller asks |
 | note | | everything else |
 
