@@ -110,13 +110,19 @@ KRAFT_FEATURES: Final = NodeFeatures({"kraft.version": (0, 1)})
 
 
 def answer_api_versions(
-    request: Any, version: int, ranges: ApiRanges, features: NodeFeatures = KRAFT_FEATURES, identity: NodeIdentity | None = None
+    request: Any,
+    version: int,
+    ranges: ApiRanges,
+    features: NodeFeatures = KRAFT_FEATURES,
+    identity: NodeIdentity | None = None,
+    entries: tuple[Any, ...] = (),
 ) -> Any:
     """The response to an ApiVersionsRequest of a version that `ranges` has.
 
     One that is not valid is answered with INVALID_REQUEST and no ranges. A client that means another node than `identity` gets
     REBOOTSTRAP_REQUIRED. Brokers compare; controllers, and whoever does not know yet who asks, do not: `identity` is None there. Features
-    whose lowest level is 0 are sent from version 4 on only, because older clients cannot read them.
+    whose lowest level is 0 are sent from version 4 on only, because older clients cannot read them. `entries` are those of `ranges`, where
+    they are at hand: whoever asks without end costs less.
     """
     if not is_valid_api_versions(request, version):
         return ApiVersionsResponse(error_code=INVALID_REQUEST)
@@ -124,7 +130,7 @@ def answer_api_versions(
         return ApiVersionsResponse(error_code=REBOOTSTRAP_REQUIRED)
     supported = {name: levels for name, levels in features.supported.items() if levels[0] > 0 or version >= FEATURES_FROM_ZERO}
     return ApiVersionsResponse(
-        api_keys=_entries(ranges),
+        api_keys=entries or api_entries(ranges),
         supported_features=tuple(
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high) for name, (low, high) in supported.items()
         ),
@@ -142,10 +148,11 @@ def answer_unknown_api_versions(ranges: ApiRanges) -> Any:
     It holds our range of ApiVersions alone, from which the client takes the version for its second try.
     """
     low_high = ranges.get(API_VERSIONS, request_type(API_VERSIONS).versions)
-    return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=_entries({API_VERSIONS: low_high}))
+    return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=api_entries({API_VERSIONS: low_high}))
 
 
-def _entries(ranges: ApiRanges) -> tuple[Any, ...]:
+def api_entries(ranges: ApiRanges) -> tuple[Any, ...]:
+    """Return the ranges as entries of an answer, by key."""
     return tuple(
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high) for key, (low, high) in sorted(ranges.items())
     )

@@ -15,7 +15,7 @@ from metashell.codec import codes
 from metashell.codec.codes import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from metashell.common.errors import DecodeError, UsageError
 from metashell.net.addresses import host_text
-from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, supported_ranges
+from metashell.net.api_versions import KRAFT_FEATURES, ApiRanges, NodeFeatures, NodeIdentity, api_entries, supported_ranges
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.principal import PrincipalRules, subject_of
 from metashell.net.sasl import PLAIN, StaticCredentials, sasl_server_mechanisms
@@ -294,6 +294,7 @@ class ServerTerms:
     """
 
     ranges: ApiRanges
+    entries: tuple[Any, ...] = ()
     mechanisms: Mapping[str, Callable[[], SaslServer]] | None = None
     features: Callable[[], NodeFeatures] = lambda: KRAFT_FEATURES
     identity: NodeIdentity | None = None
@@ -314,7 +315,8 @@ class ServerTerms:
 def server_terms(ranges: ApiRanges, **terms: Any) -> ServerTerms:
     """The terms of a listener that serves `ranges` and the APIs of the handshake (without SASL they are answered with
     ILLEGAL_SASL_STATE, as Kafka does)."""
-    return ServerTerms(ranges={**supported_ranges((API_VERSIONS,)), **ranges, **SASL_RANGES}, **terms)
+    ranges = {**supported_ranges((API_VERSIONS,)), **ranges, **SASL_RANGES}
+    return ServerTerms(ranges=ranges, entries=api_entries(ranges), **terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,7 +360,8 @@ class ServerConnection:
             # As with Kafka, a peer that is still to log in is not asked whom it means.
             identity = self.terms.identity if self.principal else None
             terms = self.terms
-            self._reply(header, answer_api_versions(message, header.api_version, terms.ranges, terms.features(), identity))
+            features = terms.features()
+            self._reply(header, answer_api_versions(message, header.api_version, terms.ranges, features, identity, terms.entries))
         elif header.api_key == SASL_HANDSHAKE:
             self._handshake(header, message)
         else:

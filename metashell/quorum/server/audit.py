@@ -284,7 +284,7 @@ class ToldClients:
 
     def is_malformed(self, principal: str, host: str, reason: str) -> None:
         """A client does not keep to the protocol."""
-        self._tell(principal, host, "malformed", "", reason)
+        self._tell(principal, host, "malformed", "", f"does not keep to the protocol: {reason}")
 
     def _brokers(self) -> str:
         endpoints = (endpoint for broker in self._image().cluster.brokers.values() for endpoint in broker.listeners[:1])

@@ -104,12 +104,14 @@ def test_a_client_is_told_once_and_many_clients_share_a_rate() -> None:
         "User:ANONYMOUS at 10.0.0.1 asks for Metadata, which a controller does not serve: no broker is registered (bootstrap.servers)",
         "User:eve at 10.0.0.2 is refused CreateTopics: no ACL allows it (the audit log has each API and resource)",
     ]
+    told.is_malformed("", "10.0.0.3", "the peer sent a frame of 9999 bytes, the limit is 8")
+    assert lines.pop() == "10.0.0.3 does not keep to the protocol: the peer sent a frame of 9999 bytes, the limit is 8"
     for number in range(5000):
         told.fails_to_log_in(f"10.1.{number // 250}.{number % 250}", "authentication failed: x")
-    assert len(lines) == 20
+    assert len(lines) == 19
     now_s = 61.0
     told.fails_to_log_in("10.2.0.1", "authentication failed: x")
-    assert lines[20:] == ["4982 more clients were refused", "10.2.0.1 cannot log in: authentication failed: x"]
+    assert lines[19:] == ["4983 more clients were refused", "10.2.0.1 cannot log in: authentication failed: x"]
     assert len(told._told) <= 1000
 
 
