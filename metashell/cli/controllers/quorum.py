@@ -88,8 +88,10 @@ def _start(tool: str, values: SimpleNamespace) -> int:
     log = "" if values.foreground else os.path.join(directory, LOG)
 
     def serve(announcement: Announced, on_event: Callable[[int, str], None]) -> int:
+        from metashell.net.descriptors import prepare_process
         from metashell.quorum.embedded.quorum import EmbeddedQuorum
 
+        prepare_process()
         record = Record(
             pid=os.getpid(), started_ms=int(time.time() * 1000), bootstrap_controllers="", directory=directory, log=log, is_kept=is_kept
         )
