@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from metashell.common.forms import counted
+from metashell.common.values import time_text
 from metashell.groups.server_log import ServerLog
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, MemberDescription, parts_of, parts_text
 
-WAITS, MAY_REBALANCE = "waits-for", "may-rebalance"
+WAITS, MAY_REBALANCE, SINCE = "waits-for", "may-rebalance", "since"
 TOPIC_SKEW, TOTAL_SKEW, IDLE, NO_OWNER, OTHER_RACK = "topic-skew", "total-skew", "idle-members", "no-owner", "other-rack"
 _SHOWN: Final = 3
 _TOTAL_FIRST: Final = frozenset({"sticky", "cooperative-sticky", "uniform"})
@@ -99,6 +100,18 @@ def _modern_waits(description: GroupDescription, since: str) -> Iterator[Note]:
             yield Note(WAITS, f"the rebalance waits for {_names([member])} to give up {parts_text(parts_of(left))}{seen}")
         elif member.epoch is not None and epoch is not None and 0 <= member.epoch < epoch:
             yield Note(WAITS, f"{_names([member])} is at epoch {member.epoch} of {epoch}, and has not asked for its partitions yet{seen}")
+
+
+def since_note(description: GroupDescription, *, epoch: int, ms: int, place: str) -> Note:
+    """Return since when a live group is as it is, from the newest record of its generation or epoch."""
+    summary = description.summary
+    if summary.kind != "classic":
+        # A newer epoch than the answer's began while it was asked.
+        what = "has been so since" if summary.epoch == epoch else "may have been so since"
+        return Note(SINCE, f"epoch {epoch} {what} {time_text(ms)} ({place})")
+    if summary.state in ("PreparingRebalance", "CompletingRebalance"):
+        return Note(SINCE, f"the rebalance began after {time_text(ms)}, when generation {epoch} was written ({place})")
+    return Note(SINCE, f"generation {epoch} was written at {time_text(ms)} ({place})")
 
 
 def assignment_notes(description: GroupDescription, topics: Topics) -> tuple[Note, ...]:

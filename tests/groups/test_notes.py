@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.groups.notes import assignment_notes, rebalance_notes
+from metashell.groups.notes import assignment_notes, rebalance_notes, since_note
 from metashell.groups.server_log import read_server_log
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, Parts
@@ -102,6 +102,19 @@ def test_a_live_rebalance_says_what_brokers_do_not_say_and_when_it_was_seen() ->
     assert "has not used it: brokers do not say which, nor since when (--server-log FILE does); first seen so at 12:00, 4 s ago" in text
     (text,) = texts(group(member("a", ()), state="CompletingRebalance"), is_live=True)
     assert text.startswith("the rebalance waits for the leader's assignment")
+
+
+def test_the_newest_record_of_a_live_group_says_since_when() -> None:
+    place = "offset 7 of __consumer_offsets-3"
+
+    def text(description: GroupDescription, epoch: int) -> str:
+        return since_note(description, epoch=epoch, ms=1_795_738_993_332, place=place).text
+
+    at = "2026-11-27T00:23:13.332Z"
+    assert text(group(), 4) == f"generation 4 was written at {at} ({place})"
+    assert text(group(state="PreparingRebalance"), 4) == f"the rebalance began after {at}, when generation 4 was written ({place})"
+    assert text(group(kind="consumer", state="Reconciling"), 5) == f"epoch 5 has been so since {at} ({place})"
+    assert text(group(kind="consumer"), 6) == f"epoch 6 may have been so since {at} ({place})"
 
 
 LINES = (

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from metashell.cli.admin.protocol import AdminError, UnsupportedError, check_answer
 from metashell.cli.admin.topics import long_transactions
 from metashell.codec import messages
-from metashell.codec.batches import BatchHeader, read_batch_header
 from metashell.codec.codes import CONSUMER_GROUP_DESCRIBE, FIND_COORDINATOR, OFFSET_FETCH
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, GROUP_ID_NOT_FOUND, NONE, NOT_COORDINATOR
 from metashell.common.errors import MetashellError
@@ -36,8 +35,6 @@ _TYPES_SINCE: Final = 5
 _GROUPS_SINCE: Final = 8
 _NAMES_UNTIL: Final = 9
 _LATEST: Final = -1
-_FETCH_BY_NAME: Final = 12
-"""The last version of Fetch that names topics, which brokers of 2.7 and later support."""
 _COMMITTED_ONLY: Final = 1
 """The isolation level with which ListOffsets returns the last stable offset."""
 _MEMBER_TYPES: Final = {0: CLASSIC, 1: CONSUMER}
@@ -444,28 +441,6 @@ def end_offsets(admin: Admin, partitions: Iterable[tuple[str, int]]) -> dict[tup
     # The stable offset first: both only grow, and so it is never behind an end that is older.
     stable, ends = (_offsets(admin, by_leader, level) for level in (_COMMITTED_ONLY, 0))
     return {key: LogEnd(leaders[key], end, stable.get(key)) for key, end in ends.items()}
-
-
-def first_batches(admin: Admin, offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], BatchHeader]:
-    """Return the header of the batch at each offset, of the partitions that the client may read and whose log still has it.
-
-    Each request asks for one byte, for which a leader returns one batch.
-    """
-    found: dict[tuple[str, int], BatchHeader] = {}
-    leaders = {key: end.leader for key, end in end_offsets(admin, offsets).items()}
-    made = messages.FetchRequest
-    for (topic, partition), offset in offsets.items():
-        if (topic, partition) not in leaders:
-            continue
-        wanted = made.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1)
-        request = made(max_wait_ms=0, min_bytes=0, max_bytes=1, topics=(made.FetchTopic(topic=topic, partitions=(wanted,)),))
-        try:
-            answer = admin.ask(request, to=leaders[topic, partition], version=_FETCH_BY_NAME)
-            data = next(bytes(one.records or b"") for response in answer.responses for one in response.partitions if one.error_code == NONE)
-            found[topic, partition] = read_batch_header(data, 0)
-        except (MetashellError, StopIteration):
-            continue
-    return found
 
 
 def _offsets(admin: Admin, by_leader: Mapping[int, Mapping[str, Iterable[int]]], isolation_level: int) -> dict[tuple[str, int], int]:

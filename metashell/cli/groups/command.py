@@ -106,10 +106,10 @@ DESCRIBE = _command(
         Shows a group's state, epochs and members: what each subscribes to, what it has, what it is to have, and what it has still to give
         up. Subscriptions and assignments of Kafka Streams, Kafka Connect and the sticky assignors are decoded (-o json shows all of them).
 
-        Notes say what a rebalance waits for, and judge the assignment: partitions that are uneven in total or by topic, without an owner or
-        read in another rack, and members without any. They are no findings, and the status is 0. Brokers do not say since when a classic
-        group rebalances: --watch shows since when it was seen, and a broker's own log (--server-log) when it began and which member ids
-        were given and not used. The group's own log has only rebalances that have ended.
+        Notes say since when a group is as it is and what a rebalance waits for, and judge the assignment: partitions that are uneven in
+        total or by topic, without an owner or read in another rack, and members without any. They are no findings, and the status is 0.
+        Brokers do not say since when a classic group rebalances: the group's log has when its last generation was written, --watch shows
+        since when it was seen so, and a broker's own log (--server-log) when it began and which member ids were given and not used.
         """,
     (_GROUP,),
     (_SERVER_LOG, WATCH, _METADATA),

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metashell.cli.admin.cluster import describe_cluster
+from metashell.cli.admin.fetched import first_batches, newest_epoch
 from metashell.cli.admin.groups import (
     CLASSIC,
     CONSUMER,
     committed_of_groups,
     committed_offsets,
     describe_group,
-    first_batches,
     list_groups,
     with_ends,
     with_members,
@@ -26,7 +26,7 @@ from metashell.common.errors import MetashellError, UsageError
 from metashell.common.forms import aligned, counted, plain_text
 from metashell.common.terminal import terminal_line
 from metashell.common.values import duration_text, time_text
-from metashell.groups.notes import assignment_notes, rebalance_notes
+from metashell.groups.notes import assignment_notes, rebalance_notes, since_note
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.groups.view import part_count, parts_text
 from metashell.net.addresses import Address
@@ -35,6 +35,7 @@ from metashell.net.security import PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from metashell.cli.admin.fetched import EpochRecord
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
     from metashell.groups.server_log import ServerLog
@@ -110,7 +111,18 @@ def describe_live_group(work: Work, watched: WatchedState, log: ServerLog | None
     notes = rebalance_notes(description, is_live=True, since=watched.seen(description), log=log)
     if not notes:
         notes = assignment_notes(description, _topics_of(work, description))
+    if description.members and (record := _newest_epoch(work)) is not None:
+        place = f"offset {record.offset} of __consumer_offsets-{record.partition}"
+        notes = (since_note(description, epoch=record.epoch, ms=record.ms, place=place), *notes)
     return replace(description, notes=tuple(note.as_object() for note in notes))
+
+
+def _newest_epoch(work: Work) -> EpochRecord | None:
+    """Return the newest generation or epoch of the group in its log; None if the log cannot be read, which takes a right of its own."""
+    try:
+        return newest_epoch(work.admin, work.values.group)
+    except MetashellError:
+        return None
 
 
 def _topics_of(work: Work, description: GroupDescription) -> Topics:
