@@ -56,7 +56,8 @@ TIMEOUT = Option(
     names=("--timeout",),
     metavar="SECONDS",
     type="int",
-    help="give up attaching after this time (10; 2 if no address accepts a connection); an attached observer has no limit",
+    help="give up attaching after this time (10, longer while a leader sends what is missing; 2 if no address accepts a connection); "
+    "an attached observer has no limit",
 )
 
 QUORUM_OPTIONS = (CONTROLLERS, BOOTSTRAP_SERVER, COMMAND_CONFIG, ADDRESS_MAP, TIMEOUT)
@@ -197,6 +198,7 @@ def open_admin(values: SimpleNamespace) -> Admin:
         addresses_of(named.bootstrap_controller or named.bootstrap_server),
         timeout_ms=named.timeout * 1000,
         leaderless_ms=LEADERLESS_MS,
+        time_limit=getattr(values, "time_limit", None),
         address_map=AddressMap.parse(",".join(named.address_map)),
         **options,
     )
@@ -225,6 +227,7 @@ def target_of(values: SimpleNamespace) -> Target:
         address_map=AddressMap.parse(",".join(values.address_map)),
         timeout_s=ATTACH_TIMEOUT_S if values.timeout is None else values.timeout,
         absent_s=ABSENT_TIMEOUT_S if values.timeout is None else values.timeout,
+        load_timeout_s=values.timeout,
         max_decompressed=values.max_decompressed,
     )
 

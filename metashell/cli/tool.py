@@ -15,7 +15,7 @@ from functools import partial
 from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Final
 
-from metashell.common.command import STATUS_FAILED, STATUS_OK, STATUS_USAGE, Tool, complain, print_version, settings_file
+from metashell.common.command import STATUS_FAILED, STATUS_OK, STATUS_USAGE, TimeLimit, Tool, complain, print_version, settings_file
 from metashell.common.errors import PathError, UsageError
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ def parsed(spec: CommandSpec, words: Sequence[str]) -> SimpleNamespace | None:
     if getattr(values, "version", False):
         print_version(spec.name)
         return None
+    if getattr(values, "timeout", None) is not None:
+        # Copies of the values share it, and so do all the clients that a command opens.
+        values.time_limit = TimeLimit(values.timeout)
     return values
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import error as struct_error
-from typing import Any
+from typing import Any, Final
 
 from metashell.codec.code_writer import (
     ELEMENTS,
@@ -162,6 +162,10 @@ def make_bounded_reader(schema: MessageSchema, version: int, classes: Mapping[st
         source.add(f"raise DecodeError('{schema.name}: malformed')")
     reader: BoundedReader = source.execute(f"read bounded {schema.name} {version}")["read"]
     return reader
+
+
+UNKNOWN_TAG_VALUES: Final = 3
+"""The values that one unknown tag counts as: a pair, its number and its bytes."""
 
 
 def _too_many(left: int) -> TooManyValuesError:
@@ -352,7 +356,7 @@ def _read_tags(source: Source, struct: StructSchema, schema: MessageSchema, vers
             _read_variable(source, field, schema, version, count_read=False, tagged=True)
 
     def keep() -> None:
-        _spend(source, "1")
+        _spend(source, "1", UNKNOWN_TAG_VALUES)
         source.add("if not unknown: unknown = []")
         source.add("unknown.append((tag, b[p : p + n]))")
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import contextmanager
 from errno import EBADF
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
     from metashell.common.errors import LogCorruptError, MetashellError
@@ -23,6 +24,76 @@ STATUS_OK = 0
 STATUS_FAILED = 1
 STATUS_USAGE = 2
 STATUS_INTERRUPTED = 130
+
+
+class TimeUp(KeyboardInterrupt):
+    """The time of a `TimeLimit` is over. As Ctrl-C does, it ends what is under way wherever that is."""
+
+
+class TimeLimit:
+    """The seconds that a command may wait for a cluster, over all its calls together.
+
+    A peer can draw out each answer, or send answers that take long to decode, or always one more: only the sum is a limit. Time between
+    calls, such as that of a question at the terminal, does not count. A call that does not notice the end of its time by itself is
+    interrupted `GRACE_S` later, also in the middle of computing; that needs the main thread.
+    """
+
+    GRACE_S = 0.5
+    REPEAT_S = 0.5
+    """The first interrupt may come where exceptions are lost, such as in a finalizer."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._spent_s = 0.0
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left to the next call."""
+        return max(0.0, self.limit_s - self._spent_s)
+
+    def renew(self) -> None:
+        """Begin anew: for a command that shows its answer again and again."""
+        self._spent_s = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block. Errors: TimeUp when it is over, also before the block begins."""
+        from time import monotonic
+
+        if self.left_s <= 0:
+            raise TimeUp
+        began_s = monotonic()
+        try:
+            with _interrupted_after(self.left_s + self.GRACE_S, self.REPEAT_S):
+                yield
+        finally:
+            self._spent_s += monotonic() - began_s
+
+
+@contextmanager
+def _interrupted_after(limit_s: float, repeat_s: float) -> Iterator[None]:
+    """Raise TimeUp in the block after a time. Only the main thread can be interrupted: elsewhere nothing is done."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise TimeUp
+
+    from time import monotonic
+
+    before, began_s = signal.signal(signal.SIGALRM, interrupt), monotonic()
+    others_s, others_repeat_s = signal.setitimer(signal.ITIMER_REAL, limit_s, repeat_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if others_s:
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, others_s - (monotonic() - began_s)), others_repeat_s)
 
 
 class Tool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from metashell.common.errors import UsageError
 from metashell.net.addresses import Address, AddressMap, ConnectError, reusable_connection
 from metashell.net.api_versions import NodeIdentity
-from metashell.net.client_connection import ClientConnection
+from metashell.net.client_connection import VALUES_MAX, ClientConnection
 from metashell.net.frames import FRAME_LIMIT
 from metashell.net.security import PLAINTEXT, SecurityConfig
 from metashell.net.transport import Connection, ConnectionFailedError, connect
@@ -40,6 +40,7 @@ class AsyncClient:
     `bootstrap` are the addresses that are tried in turn for a request to any node; `nodes` (id to address) are those that can be asked
     by id and may be added to at any time. `deadline_ms` bounds a whole call with all its retries. `attempts_max` bounds how often each
     address is tried, 0 for as often as there is time. `checks_cluster`: a broker that is another one than was learned is an error at once.
+    All answers since the last `renew_values` have at most `VALUES_MAX` values together; `request` renews them by itself.
     """
 
     def __init__(
@@ -77,6 +78,11 @@ class AsyncClient:
         self._tls: ssl.SSLContext | None = None
         self._connections: dict[Address, Connection] = {}
         self._locks: dict[Address, asyncio.Lock] = {}
+        self._values = [VALUES_MAX]
+
+    def renew_values(self) -> None:
+        """Let a new call begin, whose answers have `VALUES_MAX` values together."""
+        self._values[0] = VALUES_MAX
 
     async def request(self, message: Any, *, node: int | Address | None = None, version: int | None = None) -> Any:
         """The response to a request, from any bootstrap address or from that node.
@@ -85,6 +91,7 @@ class AsyncClient:
         Kafka's own clients; an answer, whatever error code it holds, is the caller's. Refused credentials and APIs that a node lacks are
         not tried again at the same address. Errors: ConnectError; UsageError for a node whose address is not known; EncodeError.
         """
+        self.renew_values()
         addresses = self._addresses(node)
         failures: dict[Address, str] = {}
         loop = asyncio.get_running_loop()
@@ -150,6 +157,7 @@ class AsyncClient:
             ranges=self._ranges,
             frame_limit=self._frame_limit,
             identity=self._identity_at(address),
+            values=self._values,
         )
         if self._security.tls is not None and self._tls is None:
             from metashell.net.tls import client_context

@@ -17,7 +17,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell import __version__
-from metashell.codec.codes import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.codes import API_VERSIONS, DESCRIBE_LOG_DIRS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from metashell.codec.compiler import TooManyValuesError
 from metashell.codec.error_codes import REBOOTSTRAP_REQUIRED, UNSUPPORTED_VERSION, error_text
 from metashell.codec.messages import ApiVersionsRequest, SaslAuthenticateRequest, SaslHandshakeRequest
 from metashell.common.errors import DecodeError
@@ -50,6 +51,12 @@ if TYPE_CHECKING:
 IN_FLIGHT_MAX: Final = 100
 SASL_ROUNDS_MAX: Final = 8
 SOFTWARE_NAME: Final = "metashell"
+ANSWER_LIMIT: Final = 32 * 1024 * 1024
+"""Bytes of an answer, unless its API is one of `LARGE_ANSWERS`; batches of records come in pieces of 8 MiB."""
+LARGE_ANSWERS: Final = (METADATA, DESCRIBE_LOG_DIRS)
+"""APIs that answer about all partitions of a cluster, or of a broker, at once."""
+VALUES_MAX: Final = 4_000_000
+"""The values of an answer, and of all answers that one call waits for: a Metadata answer about 400 000 partitions, 250 MB."""
 TEXT_MAX: Final = 300
 """Characters of a peer's text that are shown."""
 
@@ -100,8 +107,10 @@ class State(Enum):
 class ClientConnection:
     """See the module. `ranges` are the versions that we are willing to talk; `in_flight_max` bounds requests without answer.
 
-    `frame_limit` bounds a response's bytes once the connection is ready; before that it is 512 KiB. `identity` is whom we mean, None
-    where that is not known: a broker of 4.4 and later that is another one ends the connection.
+    `frame_limit` bounds a response's bytes once the connection is ready; before that it is 512 KiB, and later `ANSWER_LIMIT` for most APIs.
+    `values` bounds the values of responses: its one number goes down by those of each, and who shares it with other connections bounds
+    them together. Without it each response may have `VALUES_MAX`. `identity` is whom we mean, None where that is not known: a broker of
+    4.4 and later that is another one ends the connection.
     """
 
     def __init__(
@@ -113,6 +122,7 @@ class ClientConnection:
         in_flight_max: int = IN_FLIGHT_MAX,
         frame_limit: int = FRAME_LIMIT,
         identity: NodeIdentity | None = None,
+        values: list[int] | None = None,
     ) -> None:
         self.state = State.NEW
         self.versions: Mapping[int, int] = {}
@@ -127,6 +137,7 @@ class ClientConnection:
         self._in_flight_max = in_flight_max
         self._frame_limit = frame_limit
         self._identity = identity
+        self._values = values
         self._frames = FrameReader(HANDSHAKE_LIMIT)
         self._open: deque[tuple[int, int, int]] = deque()  # correlation id, api key, version
         self._next_correlation_id = 0
@@ -205,7 +216,14 @@ class ClientConnection:
         return out
 
     def _next_frame(self) -> bytes | None:
-        return None if self.state is State.CLOSED else self._frames.next_frame()
+        if self.state is State.CLOSED:
+            return None
+        if self.state is State.READY and self._open and self._open[0][1] not in LARGE_ANSWERS:
+            self._frames.limit = min(self._frame_limit, ANSWER_LIMIT)
+        found = self._frames.next_frame()
+        if self.state is State.READY:
+            self._frames.limit = self._frame_limit
+        return found
 
     def _send(self, message: Any, version: int) -> int:
         correlation_id = self._next_correlation_id
@@ -224,7 +242,9 @@ class ClientConnection:
                 return self.close(f"the peer answered request {found}, the oldest open one is {correlation_id}{_hint(self.state)}")
             if self.state is State.VERSIONS:
                 return self._handle_versions(frame, version)
-            _, message = decode_response(frame, api_key, version)
+            _, message = decode_response(frame, api_key, version, [VALUES_MAX] if self._values is None else self._values)
+        except TooManyValuesError:
+            return self.close(f"an answer to api key {api_key} version {version} holds more values than are taken ({VALUES_MAX})")
         except DecodeError as error:
             return self.close(f"an answer to api key {api_key} version {version} is malformed: {_printable(str(error))}")
         if self.state is State.READY:

@@ -24,6 +24,10 @@ FRAME_LIMIT: Final = 100 * 1024 * 1024
 JUDGED_SIZE: Final = 64 * 1024
 GATHERED_SIZE: Final = 8 * 1024
 """A frame above this that is not complete gets a buffer of its own."""
+COUNTED_SIZE: Final = 8 * 1024
+"""A response up to this size is too small to hold many values: it is read by the reader that names a fault."""
+VALUE_BYTES: Final = 4
+"""Bytes of a small response that count as one value."""
 TAGS_MAX: Final = 64
 """Tagged fields of a header that are skipped; none is defined, so more are no header."""
 
@@ -262,14 +266,22 @@ def _response_start(kind: MessageType, api_key: int, version: int, correlation_i
     return out
 
 
-def decode_response(data: bytes, api_key: int, version: int) -> tuple[int, Any]:
-    """A response frame (without its length) as its correlation id and its message. Errors: DecodeError."""
+def decode_response(data: bytes, api_key: int, version: int, left: list[int] | None = None) -> tuple[int, Any]:
+    """A response frame (without its length) as its correlation id and its message.
+
+    `left[0]` is the number of values that may still be made, and goes down by those of this response; None does not bound them: tiny
+    entries take 25 times their bytes in memory. Errors: TooManyValuesError, before the values are made; DecodeError.
+    """
     correlation_id = response_correlation_id(data)
     kind = response_type(api_key)
     position = 4
     if kind.flexible(version) and api_key != API_VERSIONS:
         position = _skip_tags(data, position)
-    return correlation_id, _read(kind, version, data, position)
+    if left is None or len(data) <= COUNTED_SIZE:
+        if left is not None:
+            left[0] -= len(data) // VALUE_BYTES
+        return correlation_id, _read(kind, version, data, position)
+    return correlation_id, kind.bounded_reader(version)(data, position, len(data), left)[0]
 
 
 def _read(kind: MessageType, version: int, data: bytes, position: int) -> Any:

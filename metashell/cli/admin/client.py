@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from metashell.cli.admin.protocol import Kind, Node, right_for
+from metashell.cli.admin.protocol import Kind, Node, UncertainError, right_for
 from metashell.cli.admin.session import Session
+from metashell.common.command import TimeLimit, TimeUp
+from metashell.net.addresses import ConnectError
 from metashell.net.client import Client
 from metashell.net.security import PLAINTEXT
 
 if TYPE_CHECKING:
-    from metashell.cli.admin.session import Session
+    from metashell.common.errors import MetashellError
     from metashell.net.addresses import Address
     from metashell.net.api_versions import ApiRanges, NodeFeatures
     from metashell.net.client import AsyncClient
@@ -27,8 +29,9 @@ class Admin:
     """A client of a cluster, reached through its brokers or controllers. Use it from one thread, and close it or use it in a `with` block.
 
     Shape: `kind` is the kind of node at the bootstrap addresses; an address of the other kind is an error. `timeout_ms` limits each call
-    with all its retries. `leaderless_ms` limits the search for a leader; by default it is `timeout_ms`. `client_options` are those of
-    `AsyncClient`: security, client_id, address_map, connect_timeout_ms. The first request opens the first connection.
+    with all its retries, and `time_limit` all calls together, None does not. `leaderless_ms` limits the search for a leader; by default it
+    is `timeout_ms`. `client_options` are those of `AsyncClient`: security, client_id, address_map, connect_timeout_ms. The first request
+    opens the first connection.
 
     Errors of every request: ConnectError if no node answered; WrongListenerError; UnsupportedError if the cluster is too old for the API or
     for one of its fields; UncertainError if the connection broke during a change that must not be sent twice. An answer with an error code
@@ -42,11 +45,14 @@ class Admin:
         *,
         timeout_ms: int = TIMEOUT_MS,
         leaderless_ms: int | None = None,
+        time_limit: TimeLimit | None = None,
         **client_options: Any,
     ) -> None:
         self.kind = kind
         self.timeout_ms = timeout_ms
         self._timeout_s = timeout_ms / 1000
+        self._time_limit = time_limit
+        self._bootstrap = bootstrap
         self._leaderless_s = (timeout_ms if leaderless_ms is None else leaderless_ms) / 1000
         self._has_sasl = bool(client_options.get("security", PLAINTEXT).mechanism)
         self._client = Client(bootstrap, deadline_ms=timeout_ms, **client_options)
@@ -111,14 +117,33 @@ class Admin:
         async def with_session(client: AsyncClient) -> T:
             if self._session is None:
                 self._session = Session(self.kind, client, self._timeout_s, leaderless_s=self._leaderless_s, has_sasl=self._has_sasl)
+            self._session.timeout_s = min(self._timeout_s, limit.left_s)
+            client.renew_values()
             return await work(self._session)
 
+        limit = self._time_limit or TimeLimit(self._timeout_s)
+        is_first = limit.left_s == limit.limit_s
         try:
-            answer: T = self._client.run(with_session)
+            with limit.waiting():
+                answer: T = self._client.run(with_session)
+        except TimeUp:
+            raise self._late(limit) from None
+        except ConnectError as error:
+            # The rest of the time that was left to this call says nothing.
+            if not (is_first or limit.left_s or error.authentication):
+                raise self._late(limit) from None
+            raise
         except KeyboardInterrupt:
             # The interrupt carries the change that was under way: without it the operator could not know that one was sent.
             raise KeyboardInterrupt(*filter(None, (self._session and self._session.under_way,))) from None
         return answer
+
+    def _late(self, limit: TimeLimit) -> MetashellError:
+        """Return the error of a call that was interrupted, or for which no time was left."""
+        reason = f"no complete answer within {limit.limit_s:g} s"
+        if self._session is not None and self._session.under_way:
+            return UncertainError(f"{self._session.under_way} ({reason})")
+        return ConnectError([(address, reason) for address in self._bootstrap])
 
     def close(self) -> None:
         """Close all connections."""

@@ -121,7 +121,7 @@ class Session:
         self.active: Address | None = None
         self._kind = kind
         self._client = client
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._leaderless_s = timeout_s if leaderless_s is None else leaderless_s
         self._has_sasl = has_sasl
         self.skipped: dict[Address, str] = {}
@@ -402,7 +402,7 @@ class Session:
     # ---- time
 
     def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self._timeout_s
+        return asyncio.get_running_loop().time() + self.timeout_s
 
     def _patience(self, ends_at: float, *, alone: bool) -> float:
         """Return the seconds to wait for one node: fewer if another node could answer instead."""

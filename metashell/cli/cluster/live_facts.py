@@ -99,9 +99,12 @@ def attach_observer(target: Target, seen: Callable[[list[RecordBatch]], None] | 
     if target.brokers:
         limit_s = target.timeout_s if target.timeout_s > ATTACH_TIMEOUT_S else min(target.timeout_s, 2 * LEADER_S)
         return attach(replace(target, timeout_s=limit_s), seen=seen)
+    began_s = time.monotonic()
     try:
         return attach(replace(target, timeout_s=min(target.timeout_s, LEADER_S), absent_s=min(target.absent_s, LEADER_S)), seen=seen)
     except AttachError as error:
+        if target.load_timeout_s is not None and time.monotonic() - began_s > target.load_timeout_s > LEADER_S:
+            raise
         answers = _ask_controllers(target, LAG_MS, looks_twice=False)
         if answers.leader_id is None and any(one.outcome != "forbidden" for one in answers.probes):
             raise LeaderlessError(quorum_troubles(answers) or str(error), answers) from None
@@ -109,7 +112,12 @@ def attach_observer(target: Target, seen: Callable[[list[RecordBatch]], None] | 
             raise MetashellError(quorum_troubles(answers)) from None
         if target.timeout_s <= LEADER_S:
             raise
-    return attach(target, seen=seen)
+        # Somebody answers, and may lead soon: what is left of the time, and a moment at least.
+        waited_s = 0.0 if target.load_timeout_s is None else min(time.monotonic() - began_s, target.timeout_s - MOMENT_S)
+    return attach(replace(target, waited_s=waited_s), seen=seen)
+
+
+MOMENT_S: Final = 0.5
 
 
 class SeenLog:

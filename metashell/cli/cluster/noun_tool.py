@@ -17,7 +17,7 @@ import sys
 import time
 from contextlib import contextmanager
 from errno import EBADF
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from metashell.cli.connection import cluster_of, open_admin
 from metashell.cli.images import load_image, report_image
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
 
     from metashell.cli.admin.client import Admin
     from metashell.cli.cluster.live_facts import Advice, Adviser
+    from metashell.common.command import TimeLimit
     from metashell.common.errors import MetashellError
     from metashell.common.options import CommandSpec
     from metashell.metadata.image import MetadataImage
     from metashell.net.addresses import ConnectError
     from metashell.quorum.observer.attach import LiveSource
 
+T = TypeVar("T")
 POLL_S = 0.1
 POLL_MAX_S = 1.0
 REFUSALS_MAX = 3
@@ -402,13 +404,24 @@ class Work:
     def wait(self, what: str, look: Callable[[], str | None], limit_s: float) -> None:
         """Call `look` until it returns None; its text says what is left to wait for. Errors: MetashellError after `limit_s` seconds."""
         ends_at, pause = time.monotonic() + limit_s, POLL_S
-        while (left := look()) is not None:
+        while (left := self._renewed(look)) is not None:
             if time.monotonic() > ends_at:
                 raise MetashellError(f"{what}: not within {limit_s:g} s: {left}")
             self.progress(f"{what}: {left}")
             time.sleep(pause)
             pause = min(pause * 1.5, POLL_MAX_S)
         self._end_progress()
+
+    def _renewed(self, look: Callable[[], T]) -> T:
+        """Look at the cluster with all the time of --timeout, however long the command has run."""
+        limit: TimeLimit | None = getattr(self.values, "time_limit", None)
+        if limit is not None:
+            limit.renew()
+        return look()
+
+    def renew_time(self) -> None:
+        """Give the next calls all the time of --timeout: for a command that makes progress, or waits with a limit of its own."""
+        self._renewed(lambda: None)
 
     def watch(self, every_s: int | None, show: Callable[[], bool]) -> None:
         """Call `show`, which adds to the answer, once, or with --watch every `every_s` seconds until it returns False.
@@ -429,7 +442,7 @@ class Work:
             if is_drawn:
                 self.display.out.write(_CLEAR_SCREEN)
             try:
-                goes_on, refusals = show(), 0
+                goes_on, refusals = self._renewed(show), 0
             except UsageError:
                 raise
             except MetashellError as error:

@@ -173,6 +173,7 @@ class _Run:
 
         values = self._work.values
         while self._waiting:
+            self._work.renew_time()
             if values.batch is not None:
                 self._wait(values.batch - 1)
             room = CHUNK if values.batch is None else min(CHUNK, values.batch - len(self._moving))
@@ -223,6 +224,7 @@ class _Run:
         from metashell.cli.cluster.noun_tool import POLL_MAX_S
 
         while True:
+            self._work.renew_time()
             self._count()
             if len(self._moving) <= left:
                 return

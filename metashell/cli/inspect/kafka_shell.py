@@ -354,7 +354,7 @@ def quorum_as_told(values: SimpleNamespace, timeout_s: float) -> QuorumDescripti
     from metashell.cli.connection import open_admin
 
     named = SimpleNamespace(**vars(values))
-    named.command_config, named.timeout = named.command_config or "", timeout_s
+    named.command_config, named.timeout, named.time_limit = named.command_config or "", timeout_s, None
     with open_admin(named) as admin:
         return describe_quorum(admin)
 

@@ -266,6 +266,7 @@ class LiveGroups:
         if self._opened is None:
             values = SimpleNamespace(**vars(self._values))
             values.timeout = values.timeout or TIMEOUT_S
+            values.time_limit = None  # a shell goes on, so each call has a limit of its own
             if values.bootstrap_controller:
                 values.bootstrap_server = brokers_of(self._image(), values.command_config, values.bootstrap_controller)
                 values.bootstrap_controller = None

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metashell.common import options
-from metashell.common.command import STATUS_FAILED, EscapedErrors, complain
+from metashell.common.command import STATUS_FAILED, EscapedErrors, TimeLimit, complain
 from metashell.common.errors import UsageError
 from metashell.common.options import CommandSpec, Option
 
@@ -116,7 +116,9 @@ def open_admin(name: str, config: str | None, servers: str | None, controllers: 
     options = client_config_of(config).options()
     timeout_ms = options.pop("deadline_ms")
     kind = Kind.CONTROLLERS if controllers else Kind.BROKERS
-    with Admin(kind, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, **options) as admin:
+    with Admin(
+        kind, addresses_of(controllers or servers or ""), timeout_ms=timeout_ms, time_limit=TimeLimit(timeout_ms / 1000), **options
+    ) as admin:
         yield admin
         for address, reason in admin.skipped.items():
             complain(name, f"{address}: {reason}; others were asked")

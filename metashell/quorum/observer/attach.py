@@ -116,8 +116,12 @@ class _Session:
         limit_s = self.target.timeout_s
         if self._follow.is_hopeless:
             limit_s = min(limit_s, self.target.absent_s)
-        if time.monotonic() > self._began_s + limit_s and not self._is_loading():
+        elapsed_s, load_s = time.monotonic() - self._began_s + self.target.waited_s, self.target.load_timeout_s
+        if elapsed_s > limit_s and not self._is_loading():
             raise AttachError(f"not attached within {limit_s:g} s: {self._follow.failure_text()}")
+        if load_s is not None and elapsed_s > load_s:
+            reason = self._follow.failure_text() or "the leader still sends what is missing"
+            raise AttachError(f"not attached within {load_s:g} s: {reason}")
         return False
 
     def _is_loading(self) -> bool:

@@ -31,8 +31,9 @@ ABSENT_TIMEOUT_S = 2.0
 class Target:
     """A quorum, by its controllers, or by brokers that know them: exactly one of both is not empty.
 
-    `address_map` says where to connect instead. Units: `timeout_s` bounds attaching only; `absent_s` does where no
-    address takes a connection.
+    `address_map` says where to connect instead. Units: `timeout_s` bounds attaching only, and not while a leader sends what is missing;
+    `load_timeout_s` bounds that too, None does not. `absent_s` bounds it where no address takes a connection. `waited_s` of all these
+    are over already.
     """
 
     controllers: tuple[Address, ...] = ()
@@ -41,6 +42,8 @@ class Target:
     address_map: AddressMap = field(default_factory=AddressMap)
     timeout_s: float = ATTACH_TIMEOUT_S
     absent_s: float = ABSENT_TIMEOUT_S
+    load_timeout_s: float | None = None
+    waited_s: float = 0.0
     max_decompressed: int = MAX_DECOMPRESSED
 
     @property
