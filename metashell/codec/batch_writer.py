@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Any
 
-from metashell.codec.batches import CONTROL, CRC_START, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, Record
-from metashell.codec.primitives import compress, crc32c
+from metashell.codec.batches import CONTROL, CRC_START, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader, Record
+from metashell.codec.primitives import compress, crc32c, more_crc32c
 from metashell.codec.registry import MessageType, message_type
 from metashell.common.errors import DecodeError, EncodeError
 
@@ -74,6 +74,51 @@ def write_batch(
     return _BEFORE_CRC.pack(base_offset, length, leader_epoch, _MAGIC, crc32c(body)) + body
 
 
+class WrittenRecords:
+    """The records area of a batch that is written again record by record, with the offsets and times of its old header.
+
+    A batch may have millions of records: only their bytes are kept.
+    """
+
+    def __init__(self, header: BatchHeader) -> None:
+        self._header = header
+        self.clear()
+
+    def clear(self) -> None:
+        """Leave out all records."""
+        self.count = 0
+        self.has_key = False
+        """Whether the first record has a key, as those of control batches have."""
+        self._area = bytearray()
+
+    def add(self, record: Record) -> None:
+        """Add a record. Errors: EncodeError."""
+        if not self.count:
+            self.has_key = record.key is not None
+        self.count += 1
+        append_record(self._area, record, self._header.base_offset, self._header.base_timestamp)
+
+    def batch(self, *, is_control: bool) -> tuple[bytes, bytes | bytearray]:
+        """The bytes of the batch, without compression: the header, and the records. Errors: EncodeError."""
+        header = self._header
+        if not 0 <= header.last_offset_delta <= 0x7FFFFFFF:
+            raise EncodeError(f"last offset delta {header.last_offset_delta} does not fit")
+        append_time = LOG_APPEND_TIME if header.attributes & LOG_APPEND_TIME else 0
+        head = _AFTER_CRC.pack(
+            is_control * CONTROL | header.is_transactional * TRANSACTIONAL | append_time,
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            self.count,
+        )
+        length = CRC_START - LEAD_SIZE + len(head) + len(self._area)
+        checksum = more_crc32c(crc32c(head), self._area)
+        return _BEFORE_CRC.pack(header.base_offset, length, header.leader_epoch, _MAGIC, checksum) + head, self._area
+
+
 def write_records(records: Sequence[Record], base_offset: int, base_timestamp: int) -> bytes:
     """The records area of a batch, not compressed.
 
@@ -81,13 +126,18 @@ def write_records(records: Sequence[Record], base_offset: int, base_timestamp: i
     """
     out = bytearray()
     for record in records:
-        offset_delta = record.offset - base_offset
-        if not 0 <= offset_delta <= 0x7FFFFFFF:
-            raise EncodeError(f"offset {record.offset} does not fit in a batch that starts at {base_offset}")
-        body = _write_record(record, offset_delta, record.timestamp - base_timestamp)
-        write_varint(out, len(body))
-        out += body
+        append_record(out, record, base_offset, base_timestamp)
     return bytes(out)
+
+
+def append_record(out: bytearray, record: Record, base_offset: int, base_timestamp: int) -> None:
+    """Append a record of a batch. Errors: EncodeError for an offset before `base_offset` or too far after it."""
+    offset_delta = record.offset - base_offset
+    if not 0 <= offset_delta <= 0x7FFFFFFF:
+        raise EncodeError(f"offset {record.offset} does not fit in a batch that starts at {base_offset}")
+    body = _write_record(record, offset_delta, record.timestamp - base_timestamp)
+    write_varint(out, len(body))
+    out += body
 
 
 def write_varint(out: bytearray, value: int) -> None:

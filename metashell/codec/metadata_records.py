@@ -295,8 +295,8 @@ GAVE_UP = -1
 
 _TEMPLATE = """
 def loop(buf, at, first, count{parameters}):
-    # The header lists grow with the count, so a count is believed only if there are bytes for that many records.
-    if count > (len(buf) - at) // {record_size_min}:
+    # The header lists grow with the count, so a count is believed only if there are bytes for that many records, and up to a bound.
+    if count > (len(buf) - at) // {record_size_min} or first + count > {headers_max}:
         return GAVE_UP
     headers, header_sizes, overheads = usual_headers(first, count)
     try:
@@ -329,6 +329,8 @@ def loop(buf, at, first, count{parameters}):
 """
 
 _RECORD_SIZE_MIN = 7
+HEADERS_MAX = 1 << 18
+"""The most headers that are kept, 20 MB. Kafka's largest batches of metadata are 8 MiB, which are some 200 000 records."""
 _BLOCK = 64
 """The number of consecutive offset deltas whose varints differ in their first byte only."""
 _FIRST_BYTES = [b"\0\0" + bytes((low,)) for low in range(0, 2 * _BLOCK, 2)]
@@ -349,6 +351,7 @@ def make_loop(body: str, *, parameters: str = "", each: Mapping[str, str] | None
     along = each or {"_": "range(count)"}
     source = _TEMPLATE.format(
         record_size_min=_RECORD_SIZE_MIN,
+        headers_max=HEADERS_MAX,
         parameters="".join(f", {name}" for name in parameters.split()),
         targets="".join(f"{name}, " for name in along),
         sources="".join(f"{sequence}, " for sequence in along.values()),

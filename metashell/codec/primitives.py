@@ -20,6 +20,7 @@ the cap. `cramjam` is imported on first use: most metadata logs are not compress
 from __future__ import annotations
 
 import re
+from mmap import mmap
 from types import ModuleType
 
 from google_crc32c import extend as _extend
@@ -93,6 +94,13 @@ def crc32c(data: bytes, start: int = 0) -> int:
     return int(crc)
 
 
+def more_crc32c(crc: int, data: bytearray) -> int:
+    """The CRC-32C of what has the CRC-32C `crc`, and then `data`."""
+    for index in range(0, len(data), _PIECE_SIZE):
+        crc = _extend(crc, bytes(data[index : index + _PIECE_SIZE]))
+    return int(crc)
+
+
 crc32c_of_short = _value
 """The CRC-32C of `bytes` that are small enough to be summed at once, for loops in which one more call costs too much."""
 
@@ -107,6 +115,7 @@ _XERIAL_BLOCK_SIZE = 32 * 1024
 _GZIP_FLAGS = 3
 _GZIP_FLAGS_MAX = 0x1F
 _FIRST_GUESS = 1024 * 1024
+_MAPPED_FROM = 1024 * 1024
 
 
 def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> bytes:
@@ -154,7 +163,8 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
 
     guess = min(max_size, max(_FIRST_GUESS, 16 * len(data)))
     for size in (guess, max_size):
-        room = bytearray(size)
+        # Pages of a map that nothing is written to take no memory; those of a bytearray would, up to the cap.
+        room = bytearray(size) if size <= _MAPPED_FROM else mmap(-1, size)
         try:
             written = module.decompress_into(data, room)
         except cramjam.DecompressionError as error:
@@ -162,7 +172,8 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
             if "whole buffer" not in str(error):
                 raise DecodeError(f"{name} data does not decompress: {error}") from error
         else:
-            return bytes(memoryview(room)[:written])
+            with memoryview(room) as whole, whole[:written] as part:
+                return bytes(part)
     raise _too_large(name, max_size)
 
 

@@ -252,13 +252,13 @@ def _write_batches(item: _Item, into: str, rewriter: Rewriter, copy: Copy, at: C
         for found in _batches(item):
             at(found.position)
             if isinstance(found, RecordBatch):
-                out.write(rewriter.batch(found, relative))
+                out.writelines(rewriter.batch(found, relative))
                 _note_place(copy, found, is_log=item.directory != "" and item.name.endswith(".log"))
                 expected = found.header.last_offset + 1
                 end = found.position + len(found.data)
             elif isinstance(found, BadBatch):
                 if found.kind == "bad-crc":
-                    out.write(rewriter.bad_batch(found.batch, relative, expected, "a batch whose checksum does not fit"))
+                    out.writelines(rewriter.bad_batch(found.batch, relative, expected, "a batch whose checksum does not fit"))
                     expected = None if expected is None else found.batch.header.last_offset + 1
                 else:
                     copy.left.append(Left(relative, -1 if expected is None else expected, "a batch that is not of version 2"))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from metashell.codec.batch_writer import control_type, read_control_record, write_batch, write_control_record
-from metashell.codec.batches import LOG_APPEND_TIME, BatchHeader, Record, RecordBatch
+from metashell.codec.batch_writer import WrittenRecords, control_type, read_control_record, write_control_record
+from metashell.codec.batches import BatchHeader, Record, RecordBatch
 from metashell.codec.metadata_records import (
     FRAME_VERSION,
     FrameError,
@@ -27,6 +27,8 @@ _ACL: Final = "AccessControlEntryRecord"
 _CONTROL_KEY: Final = Struct(">hh")
 _TEXTS: Final = ("string", "bytes", "records")
 _NO_OP: Final = write_metadata_record(message_type("metadata", "NoOpRecord").cls())
+Pieces = tuple[bytes | bytearray, ...]
+"""The bytes of a batch in their order, nothing for one that is left out. They are not joined, since a copy would take as much memory."""
 _FILLED_MAX: Final = 1 << 20
 """The most NoOpRecords that replace a batch that does not decode: its header's count may be wrong."""
 
@@ -55,48 +57,51 @@ class Rewriter:
         self._max_decompressed = max_decompressed
         self.counts: Counter[str] = Counter()
 
-    def batch(self, batch: RecordBatch, file: str) -> bytes:
+    def batch(self, batch: RecordBatch, file: str) -> Pieces:
         """The bytes of a batch, with NoOpRecords for records that cannot be read."""
         header = batch.header
         write = self._control if header.is_control else self._data
-        records: list[Record] = []
+        written = WrittenRecords(header)
         trouble = ""
         try:
             for record in batch.records(self._max_decompressed):
-                if record.offset != header.base_offset + len(records):
+                if record.offset != header.base_offset + written.count:
                     trouble = "a record is not at the offset that follows"
                     break
-                records.append(write(record, file))
+                written.add(write(record, file))
         except DecodeError:
             trouble = "the records do not decode"
         expected = header.last_offset_delta + 1
-        if len(records) > expected or (len(records) < expected and not 0 < expected <= _FILLED_MAX):
+        if written.count > expected or (written.count < expected and not 0 < expected <= _FILLED_MAX):
             self._left(Left(file, header.base_offset, "a batch whose numbers do not fit each other"))
-            return b""
-        if len(records) < expected:
+            return ()
+        if written.count < expected:
             if header.is_control:
                 # NoOpRecords replace records of this control batch. They are no control records, so the whole batch becomes a data batch.
-                records = []
-            records = self._fill(header, records, file, trouble or "fewer records than the batch says")
-        return _written(header, records, is_control=header.is_control and bool(records) and records[0].key is not None)
+                written.clear()
+            self._fill(header, written, file, trouble or "fewer records than the batch says")
+        return written.batch(is_control=header.is_control and written.has_key)
 
-    def bad_batch(self, batch: RecordBatch, file: str, expected: int | None, reason: str) -> bytes:
+    def bad_batch(self, batch: RecordBatch, file: str, expected: int | None, reason: str) -> Pieces:
         """NoOpRecords at the offsets of a batch that fails its checks; nothing if its header makes no sense."""
         header = batch.header
         count = header.last_offset_delta + 1
         is_credible = header.count == count and 0 < count <= min(header.size_bytes, _FILLED_MAX) and expected in (None, header.base_offset)
         if not is_credible:
             self._left(Left(file, header.base_offset if expected is None else expected, f"{reason}: the batch and its offsets"))
-            return b""
-        return _written(header, self._fill(header, [], file, reason), is_control=False)
+            return ()
+        written = WrittenRecords(header)
+        self._fill(header, written, file, reason)
+        return written.batch(is_control=False)
 
-    def _fill(self, header: BatchHeader, records: list[Record], file: str, reason: str) -> list[Record]:
+    def _fill(self, header: BatchHeader, written: WrittenRecords, file: str, reason: str) -> None:
         """Add NoOpRecords after the records, up to the end of the batch."""
         count = header.last_offset_delta + 1
-        first = header.base_offset + len(records)
-        more = count - len(records)
+        first = header.base_offset + written.count
+        more = count - written.count
         self._left(Left(file, first, f"{reason}: {more} record{'s' if more > 1 else ''}"))
-        return [*records, *(Record(offset, header.base_timestamp, None, _NO_OP) for offset in range(first, header.base_offset + count))]
+        for offset in range(first, header.base_offset + count):
+            written.add(Record(offset, header.base_timestamp, None, _NO_OP))
 
     # ---- records
 
@@ -190,23 +195,6 @@ class Rewriter:
 
 class _RefusedError(DecodeError):
     """A record is left out; the message is the reason, and quotes nothing of it."""
-
-
-def _written(header: BatchHeader, records: list[Record], *, is_control: bool) -> bytes:
-    return write_batch(
-        header.base_offset,
-        records,
-        leader_epoch=header.leader_epoch,
-        base_timestamp=header.base_timestamp,
-        max_timestamp=header.max_timestamp,
-        last_offset_delta=header.last_offset_delta,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        is_control=is_control,
-        is_transactional=header.is_transactional,
-        is_log_append_time=bool(header.attributes & LOG_APPEND_TIME),
-    )
 
 
 _known_plain: dict[str, bool] = {}

@@ -5,6 +5,7 @@ Rare records are all but those of topics and partitions, of which there may be m
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -227,13 +228,17 @@ def _partitions(path: str, names: Iterable[str]) -> Iterator[PartitionDirectory]
 # ---- rare records
 
 
-_USUAL: Final = frozenset(map(bytes, ([3], [5])))
-"""The types of partitions and their changes, as in the second byte of a record."""
+_USUAL: Final = frozenset(map(bytes, ([3], [5], [20])))
+"""The types of partitions, their changes, and records that say nothing, as in the second byte of a record."""
 _TOPIC_TYPES: Final = frozenset(map(bytes, ([2], [9])))
 _ALL_BUT_TOPICS: Final = frozenset(bytes([number]) for number in range(256) if number != 2)
 _TOPICS: Final = {"TOPIC_RECORD", "REMOVE_TOPIC_RECORD"}
 _LEADER_CHANGE: Final = CONTROL_TYPE_NAMES[LEADER_CHANGE]
 _VOTERS: Final = CONTROL_TYPE_NAMES[KRAFT_VOTERS]
+
+
+EVENTS_MAX: Final = 100_000
+"""The events of a log that are kept, 40 MB: those of a cluster that elects a leader each minute for two months."""
 
 
 class LogEvents(NamedTuple):
@@ -254,12 +259,12 @@ def read_events(
 ) -> LogEvents:
     """Walk the batches of a log once; only topics with these names and ids are noted.
 
-    A batch whose records cannot be read is skipped: it is a fault of the image.
+    A batch whose records cannot be read is skipped: it is a fault of the image. Of more than `EVENTS_MAX` events the newest are kept.
     """
     usual = _USUAL if topics else _USUAL | _TOPIC_TYPES
     notes: dict[bytes, TopicNote] = {}
-    events: list[LogEvent] = []
-    voter_sets = []
+    events: deque[LogEvent] = deque(maxlen=EVENTS_MAX)
+    voter_sets: deque[tuple[int, int, VoterSet]] = deque(maxlen=EVENTS_MAX)
     last_leader = None
     start, end, epoch, time = -1, 0, 0, -1
     try:

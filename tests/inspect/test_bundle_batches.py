@@ -28,7 +28,7 @@ class Rewritten:
         self.left: list[Left] = []
         self.names = Names(Aliases(Random(1).randrange, patterns=patterns, kept=KEPT), SETTINGS) if anonymise else None
         self.rewriter = Rewriter(self.names, self.left.append, LIMIT)
-        self.data = b"".join(self.rewriter.batch(read(data), "x.log") for data in batches)
+        self.data = b"".join(b"".join(self.rewriter.batch(read(data), "x.log")) for data in batches)
 
     @property
     def records(self) -> list[Record]:
@@ -208,9 +208,9 @@ def test_a_batch_that_does_not_decode_is_filled_up_and_one_that_fails_its_checks
     assert [record.offset for record in made.records] == [40, 41, 42] and b"secret" not in made.data
     assert made.left and made.left[0].what.startswith("the records do not decode")
     left: list[Left] = []
-    again = Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 40, "bad")
+    again = b"".join(Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 40, "bad"))
     assert [record.offset for record in read(again).records()] == [40, 41, 42] and b"secret" not in again
-    assert Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 39, "bad") == b""
+    assert Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 39, "bad") == ()
     assert [one.offset for one in left] == [40, 39]
 
 
@@ -221,7 +221,7 @@ def test_a_bad_batch_of_no_credible_size_is_left_out_with_its_offsets(count: int
     data[23:27] = (count - 1).to_bytes(4, "big", signed=True)
     data[57:61] = count.to_bytes(4, "big", signed=True)
     left: list[Left] = []
-    assert Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 40, "bad") == b""
+    assert Rewriter(None, left.append, LIMIT).bad_batch(read(bytes(data)), "x.log", 40, "bad") == ()
     assert [(one.offset, one.what) for one in left] == [(40, "bad: the batch and its offsets")]
 
 

@@ -25,7 +25,6 @@ from metashell.metadata.nodes.names import is_uuid_text, name_unescape, parse_in
 from metashell.metadata.nodes.settings import own_resources
 
 if TYPE_CHECKING:
-    from metashell.codec.batches import RecordFields
     from metashell.common.values import OffsetAndEpoch
     from metashell.metadata.history.past import Past
     from metashell.metadata.image.provenance import Batch, Leader
@@ -129,6 +128,10 @@ class Timeline:
             source.close()
 
 
+_STEP: Final = 10_000
+"""Records that are looked through at once: a batch may have millions."""
+
+
 class _Replayer:
     """Replays the records of a target one by one. The touches of a metadata transaction come at its end."""
 
@@ -164,13 +167,21 @@ class _Replayer:
         except DecodeError as error:
             self.faults.append(f"{batch.file}: offset {header.base_offset}: {error}")
 
-    def _records(self, buf: bytes, start: int, end: int, count: int) -> Sequence[tuple[int, int, int, int]]:
-        """Offset delta, start and end of the value, and timestamp delta of each record of a wanted type."""
-        found: list[tuple[int, int, int, int]] = []
-        if self._walk(buf[:end], start, 0, count, self._target.types, found.append) != GAVE_UP:
-            return found
-        wanted: list[RecordFields] = list(walk_records(buf, start, end, count))
-        return [(fields[0], fields[4], fields[4] + fields[5], fields[1]) for fields in wanted if fields[5] > 1]
+    def _records(self, buf: bytes, start: int, end: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+        """Offset delta, start and end of the value, and timestamp delta of each record of a wanted type. Errors: DecodeError."""
+        whole, index = buf if end == len(buf) else buf[:end], 0
+        while index < count:
+            found: list[tuple[int, int, int, int]] = []
+            step = min(count - index, _STEP)
+            after = self._walk(whole, start, index, step, self._target.types, found.append)
+            if after == GAVE_UP:
+                break
+            for place, value, stop, later_ms in found:
+                yield index + place, value, stop, later_ms
+            start, index = after, index + step
+        for fields in walk_records(buf, start, end, count - index) if index < count else ():
+            if fields[5] > 1:
+                yield fields[0], fields[4], fields[4] + fields[5], fields[1]
 
     def _record(self, buf: bytes, start: int, end: int, origin: Origin) -> Iterator[Touch]:
         kind = buf[start + 1]

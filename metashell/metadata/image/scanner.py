@@ -17,7 +17,7 @@ from collections.abc import Generator
 from typing import Any, Final, Protocol
 
 from metashell.codec.batches import RecordFields, read_record_header
-from metashell.codec.metadata_records import record_headers
+from metashell.codec.metadata_records import HEADERS_MAX, record_headers
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.metadata.image.partitions import Span, check_change, partition_from_record, partition_reader
@@ -32,7 +32,6 @@ _CHANGES = (b"\x01\x05\x00", b"\x01\x05\x01", b"\x01\x05\x02")
 _KEY_END = 23
 """The position where the key of a partition record ends in a value: after frame, type and version, partition id, topic id."""
 _TAILS_MAX = 1 << 16
-_HEADERS_MAX = 1 << 18
 _RECORD_SIZE_MIN = 7
 _HEAD_SIZE_MAX = 10
 """Sizes, attributes, timestamp and offset deltas and null key of a usual record."""
@@ -86,7 +85,7 @@ class BatchScanner:
     def _replay_piece(self, buf: bytes, at: int, index: int, count: int, sink: RecordSink) -> int:
         """Replay the records from `index` on, which begins at `at`, up to `count`; where the next one begins."""
         end = len(buf)
-        headers = record_headers(min(count, (end - at) // _RECORD_SIZE_MIN + 1 + index, _HEADERS_MAX))
+        headers = record_headers(min(count, (end - at) // _RECORD_SIZE_MIN + 1 + index, HEADERS_MAX))
         header_count = len(headers)
         tails_of = self._tails.get
         topics = sink.topics
