@@ -1,9 +1,12 @@
 """Decides what is secret, for every command: shell, dump-log, export, SQL, reports, verify, Spark.
 
 The schemas show which messages hold secrets: fields whose names say salt, SCRAM key, password, HMAC or authentication bytes; fields that
-carry whole requests or record batches; and pairs of `Name` and `Value`, which are configurations. A configuration is secret if its key is
-of Kafka's type PASSWORD (with or without a `listener.name.NAME.` prefix), or if it belongs to a BROKER resource and Kafka does not know
-the key: plug-ins define keys of their own, and Kafka treats those as sensitive too.
+carry whole requests or record batches; and pairs of `Name` and `Value`, or of `Key` and `Value` in `TopicConfigs`, which are
+configurations. A configuration is secret if its key is of Kafka's type PASSWORD (with or without a `listener.name.NAME.` prefix), or if
+Kafka does not know the key for its type of resource: plug-ins define keys of their own, and Kafka treats those as sensitive too.
+
+Two kinds of keys are shown that Kafka 4.4.0 calls unknown: those that an older release knew, and for brokers those with the prefix of a
+listener or a SASL mechanism.
 
 Redaction happens on JSON values, before any rendering, so filters and searches see the redacted text. Bytes that could not be decoded are
 judged by what they could be (`shown_bytes`), regardless of the requested decoder: a record of the metadata log is secret in a log of
@@ -19,7 +22,7 @@ from os.path import join
 from typing import Any, NamedTuple
 
 from metashell.codec.batches import HEADER_SIZE, unpack_header
-from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.metadata_records import FRAME_VERSION, KIP631_FRAME_VERSION, Frame, FrameError, metadata_message, read_frame
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_type
 from metashell.codec.schema import FieldSchema, StructSchema
@@ -39,10 +42,13 @@ _SECRET_SUBJECTS = ("Credential", "Token", "Sasl", "Scram")
 
 
 class Secrets(NamedTuple):
-    """The secrets of a message, at any depth: the JSON names of fields, and whether pairs of Name and Value are configurations."""
+    """The secrets of a message, at any depth: the JSON names of fields, whether pairs of Name and Value are configurations, and whether
+    there are settings of topics as pairs of Key and Value.
+    """
 
     fields: frozenset[str]
     has_configs: bool
+    has_topic_configs: bool = False
 
 
 _NOTHING = Secrets(frozenset(), False)
@@ -56,7 +62,9 @@ def secrets_of(message: MessageType) -> Secrets:
     if found is None:
         structs = (message.schema, *message.schema.structs.values())
         fields = frozenset(field.json_name for struct in structs for field in struct.fields if _is_secret(field))
-        found = _known_secrets[message.family, message.name] = Secrets(fields, any(map(_is_config, structs)))
+        found = _known_secrets[message.family, message.name] = Secrets(
+            fields, any(map(_is_config, structs)), any(field.name == "TopicConfigs" for struct in structs for field in struct.fields)
+        )
     return found
 
 
@@ -87,7 +95,11 @@ def _secrets_by_name(name: str) -> Secrets:
     if found is None:
         all_secrets = [secrets_of(message) for message in _messages_called(name)]
         fields = frozenset[str]().union(*(secrets.fields for secrets in all_secrets))
-        found = _known_names[name] = Secrets(fields, any(secrets.has_configs for secrets in all_secrets))
+        found = _known_names[name] = Secrets(
+            fields,
+            any(secrets.has_configs for secrets in all_secrets),
+            any(secrets.has_topic_configs for secrets in all_secrets),
+        )
     return found
 
 
@@ -102,6 +114,8 @@ def _messages_called(name: str) -> Iterator[MessageType]:
 # ---- configurations --------------------------------------------------------------------------------------------------
 
 _known_keys: dict[str, bool] = {}
+_resource_keys: dict[int, frozenset[str]] = {}
+_KINDS = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group", CLIENT_METRICS_RESOURCE: "client_metrics"}
 
 
 def broker_config_keys() -> dict[str, bool]:
@@ -115,6 +129,15 @@ def broker_config_keys() -> dict[str, bool]:
     return _known_keys
 
 
+def resource_config_keys(resource_type: int) -> frozenset[str]:
+    """Every configuration key of topics, groups or client metrics; none for any other type of resource."""
+    if not _resource_keys:
+        with open(join(SCHEMA_FOLDER, "resource-configs.txt"), encoding="utf-8") as file:
+            rows = [line.split() for line in file if not line.startswith("#")]
+        _resource_keys.update({type: frozenset(key for kind, key in rows if kind == name) for type, name in _KINDS.items()})
+    return _resource_keys.get(resource_type, frozenset())
+
+
 def is_sensitive_config(resource_type: int, key: str) -> bool:
     """Whether the value of a configuration key must not be shown. Units: `resource_type` as in ConfigResource.Type."""
     return bool(secret_reason(resource_type, key))
@@ -122,6 +145,8 @@ def is_sensitive_config(resource_type: int, key: str) -> bool:
 
 def secret_reason(resource_type: int, key: str) -> str:
     """The reason to hide the value of a configuration key: it is `a password`, or may be one. Empty if it may be shown."""
+    if key in resource_config_keys(resource_type):
+        return ""
     keys = broker_config_keys()
     spellings = [key]
     if key.startswith(_LISTENER_PREFIX):
@@ -129,9 +154,25 @@ def secret_reason(resource_type: int, key: str) -> str:
         # A SASL mechanism may stand between the listener's name and the key.
         spellings += [rest, rest.partition(".")[2]]
     if any(keys.get(spelling) for spelling in spellings):
-        return "a password"
-    is_unknown = resource_type == BROKER_RESOURCE and not any(spelling in keys for spelling in spellings)
-    return "an unknown key of a broker: it may be a password of a plug-in" if is_unknown else ""
+        return A_PASSWORD
+    if resource_type == BROKER_RESOURCE and any(spelling in keys for spelling in spellings):
+        return ""
+    what = _RESOURCE_WORDS.get(resource_type, "such a resource")
+    return f"an unknown key of {what}: it may be a password of a plug-in"
+
+
+def is_password_key(key: str) -> bool:
+    """Whether a configuration key is one of Kafka's passwords, whatever it is set on."""
+    return secret_reason(BROKER_RESOURCE, key) == A_PASSWORD
+
+
+A_PASSWORD = "a password"
+_RESOURCE_WORDS = {
+    BROKER_RESOURCE: "a broker",
+    TOPIC_RESOURCE: "a topic",
+    GROUP_RESOURCE: "a group",
+    CLIENT_METRICS_RESOURCE: "client metrics",
+}
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
@@ -153,10 +194,18 @@ def _hidden(value: dict[str, Any], secrets: Secrets, resource_type: int) -> dict
             item = REDACTED
         elif isinstance(item, dict):
             item = _hidden(item, secrets, resource_type)
+        elif isinstance(item, list) and name == "topicConfigs":
+            item = [_hidden_pair(one) for one in item]
         elif isinstance(item, list):
             item = [_hidden(one, secrets, resource_type) if isinstance(one, dict) else one for one in item]
         shown[name] = item
     return shown
+
+
+def _hidden_pair(value: dict[str, Any]) -> dict[str, Any]:
+    """A setting of a topic that a Streams group needs."""
+    key = value.get("key", value.get("name"))
+    return {**value, "value": REDACTED} if isinstance(key, str) and is_sensitive_config(TOPIC_RESOURCE, key) else value
 
 
 def _hides_config(value: dict[str, Any], resource_type: int) -> bool:

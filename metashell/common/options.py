@@ -64,7 +64,22 @@ def flag(*names: str, help: str, **more: Any) -> Option:
 
 def choice(*names: str, choices: tuple[str, ...], help: str, metavar: str = "FORM", **more: Any) -> Option:
     """An option whose value is one of a few words."""
-    return Option(names=names, help=help, metavar=metavar, type="choice", choices=choices, **more)
+    return Option(names=names, help=help, metavar=metavar, type="choice", choices=_with_raw_csv(choices), **more)
+
+
+CSV = "csv"
+CSV_RAW = "csv-raw"
+
+
+class RawCsv(str):
+    """The form csv whose cells are left as they are. It equals `csv`, so that only the writer of cells looks at the difference."""
+
+    __slots__ = ()
+
+
+def _with_raw_csv(forms: tuple[str, ...]) -> tuple[str, ...]:
+    at = forms.index(CSV) + 1 if CSV in forms and CSV_RAW not in forms else 0
+    return (*forms[:at], CSV_RAW, *forms[at:]) if at else forms
 
 
 def file_option(*names: str, help: str, metavar: str = "FILE", **more: Any) -> Option:
@@ -191,7 +206,7 @@ LOG_PATHS = source_argument(
 
 def output(*forms: str, default: str | None = "text", **more: Any) -> Option:
     """`--output` of a command that has only these forms."""
-    return OUTPUT._replace(choices=forms, default=default, **more)
+    return OUTPUT._replace(choices=_with_raw_csv(forms), default=default, **more)
 
 
 def own_forms(*forms: str) -> Option:
@@ -308,10 +323,10 @@ def did_you_mean(word: str, known: "Sequence[str]") -> str:
 
 
 def one_of(text: str, choices: "Sequence[str]") -> str:
-    """One of `choices`."""
+    """One of `choices`; `RawCsv` for csv-raw."""
     for word in (text, FORMER_WORDS.get(text, text)):
         if word in choices:
-            return word
+            return RawCsv(CSV) if word == CSV_RAW else word
     raise UsageError(f"{text!r} is not one of {', '.join(choices)}{did_you_mean(text, choices)}", text)
 
 

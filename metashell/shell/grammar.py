@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from os.path import expanduser
 from typing import TYPE_CHECKING, Final
 
-from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
+from metashell.codec.codes import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from metashell.common.errors import UsageError
 from metashell.shell.words import LineError, Word, end_of_shell_text
 
@@ -353,7 +353,8 @@ def expand_recall(line: str, history: Sequence[str]) -> str:
     return line[:start] + event + line[found.end() :]
 
 
-_HAS_NO_SECRETS = re.compile("topic|group|quota|metrics", re.IGNORECASE)
+_QUOTAS = re.compile("quota", re.IGNORECASE)
+_OTHER_THAN_BROKERS = re.compile("topic|group|metrics", re.IGNORECASE)
 _SETS = re.compile(r"\bset\b")
 _BETWEEN = re.compile(r"[\s;&|]+")
 _COMMENT = re.compile(r"(?:^|[\s;&|])#+")
@@ -380,9 +381,9 @@ def _part_sets_secret(line: str, aliases: Mapping[str, str]) -> bool:
     may_set = bool(_SETS.search(line)) or any(name in typed and _SETS.search(text) for name, text in aliases.items())
     if not may_set and "=" not in line:
         return False
-    from metashell.codec.redaction import is_sensitive_config
+    from metashell.codec.redaction import is_password_key
 
-    if any(is_sensitive_config(TOPIC_RESOURCE, key) for key in _GIVEN_KEY.findall(line)):
+    if any(map(is_password_key, _GIVEN_KEY.findall(line))):
         return True
     try:
         steps = with_aliases(parse_line(line), aliases, line).steps
@@ -397,8 +398,10 @@ def _step_sets_secret(words: Sequence[str]) -> bool:
 
     name, *rest = words[1:] if words[0] == "time" and len(words) > 1 else words
     path, *settings = [word for word in rest if not word.startswith("-")] or [""]
-    # The path may be relative to any directory, and on a broker every unknown key counts as secret.
-    resource = TOPIC_RESOURCE if _HAS_NO_SECRETS.search(path) else BROKER_RESOURCE
+    if _QUOTAS.search(path):
+        return False
+    # The path may be relative to any directory, and every key that is unknown for a kind of resource counts as secret.
+    kinds = (TOPIC_RESOURCE, GROUP_RESOURCE, CLIENT_METRICS_RESOURCE) if _OTHER_THAN_BROKERS.search(path) else (BROKER_RESOURCE,)
     if name == "set":
         keys = [word.partition("=")[0].rstrip("+-") for word in settings if "=" in word]
         if len(keys) < len(settings):
@@ -407,4 +410,4 @@ def _step_sets_secret(words: Sequence[str]) -> bool:
         keys = [word.removeprefix("--config=").partition("=")[0] for word in rest if "=" in word]
     else:
         return False
-    return any(is_sensitive_config(resource, key) for key in keys)
+    return any(all(is_sensitive_config(kind, key) for kind in kinds) for key in keys)

@@ -6,12 +6,23 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import HEADER_SIZE, Record
-from metashell.codec.redaction import REDACTED, holds_secrets, is_sensitive_config, redact, secrets_of, shown_bytes, shown_head
+from metashell.codec.redaction import (
+    REDACTED,
+    holds_secrets,
+    is_sensitive_config,
+    redact,
+    resource_config_keys,
+    secrets_of,
+    shown_bytes,
+    shown_head,
+)
 from metashell.codec.registry import MessageType, message_names, message_type
+from metashell.quorum.controller.settings import config_keys
 from tests.secret_logs import harmless_values, legacy_message, old_values, secret_values, undecodable, unframed
 from tests.seeds import shows
+from tools import gen_config_definitions
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 
 @pytest.mark.parametrize(
@@ -27,9 +38,36 @@ def test_known_keys_of_brokers_are_shown(key: str) -> None:
     assert not is_sensitive_config(BROKER, key)
 
 
-def test_unknown_keys_of_topics_are_shown_and_passwords_are_not() -> None:
-    assert not is_sensitive_config(TOPIC, "made.up")
-    assert is_sensitive_config(TOPIC, "sasl.jaas.config")
+@pytest.mark.parametrize("kind", [TOPIC, GROUP, CLIENT_METRICS, BROKER_LOGGER, 0, 99])
+@pytest.mark.parametrize("key", ["custom.token", "my.plugin.secret", "sasl.jaas.config", "made.up", ""])
+def test_unknown_keys_of_every_kind_of_resource_are_secret(kind: int, key: str) -> None:
+    assert is_sensitive_config(kind, key)
+
+
+@pytest.mark.parametrize("kind", [TOPIC, GROUP, CLIENT_METRICS])
+def test_the_keys_of_kafka_are_shown(kind: int) -> None:
+    name = {TOPIC: "topic", GROUP: "group", CLIENT_METRICS: "client_metrics"}[kind]
+    assert config_keys(name) and config_keys(name).keys() <= resource_config_keys(kind)
+    assert not any(is_sensitive_config(kind, key) for key in config_keys(name))
+    # A key of another kind is unknown here, as it is to Kafka.
+    assert is_sensitive_config(kind, "num.io.threads")
+
+
+def test_keys_that_only_older_releases_have_are_shown() -> None:
+    assert not is_sensitive_config(TOPIC, "message.format.version")
+
+
+def test_the_file_of_keys_is_what_the_tables_make_of_it() -> None:
+    assert gen_config_definitions.NAMES.read_text(encoding="utf-8") == gen_config_definitions.names()
+
+
+def test_topic_settings_of_streams_groups_are_hidden_by_the_same_rule() -> None:
+    kind = message_type("offsets", "StreamsGroupTopologyValue")
+    assert holds_secrets(kind)
+    settings = [{"key": "retention.ms", "value": "1"}, {"key": "custom.token", "value": "x"}]
+    value = {"epoch": 1, "subtopologies": [{"stateChangelogTopics": [{"name": "t", "topicConfigs": settings}]}]}
+    (shown,) = redact("StreamsGroupTopologyValue", value)["subtopologies"][0]["stateChangelogTopics"]
+    assert [one["value"] for one in shown["topicConfigs"]] == ["1", REDACTED]
 
 
 def test_a_removed_secret_stays_null() -> None:
@@ -83,7 +121,9 @@ BEARING = {
         "ProduceRequest",
         "RenewDelegationTokenRequest",
         "SaslAuthenticateRequest",
+        "StreamsGroupHeartbeatRequest",
     },
+    "offsets": {"StreamsGroupTopologyValue"},
     "response": {
         "CreateDelegationTokenResponse",
         "CreateTopicsResponse",
@@ -94,6 +134,7 @@ BEARING = {
         "FetchSnapshotResponse",
         "SaslAuthenticateResponse",
         "ShareFetchResponse",
+        "StreamsGroupDescribeResponse",
     },
 }
 """What the schemas of Kafka must lead to. A schema that is added and holds a secret is found without being named here."""

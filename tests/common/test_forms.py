@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metashell.cli.tool_list import TOOLS
 from metashell.common import forms
 from metashell.common.forms import (
     Display,
     aligned,
     compact_json,
     counted,
+    csv_cell,
     fitted,
     plain_text,
     pretty_json,
@@ -25,6 +27,7 @@ from metashell.common.forms import (
     write_rows,
     write_value,
 )
+from metashell.common.options import RawCsv, one_of
 from metashell.common.terminal import colored_json
 
 CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.lists(st.integers(), max_size=3)
@@ -92,7 +95,7 @@ def test_json_is_json_everywhere(answer, is_terminal):
 @given(answers())
 def test_csv_reads_back(answer):
     columns, rows = answer
-    found = list(csv.reader(StringIO(rows_text("csv", columns, rows), newline="")))
+    found = list(csv.reader(StringIO(rows_text(RawCsv("csv"), columns, rows), newline="")))
     assert found[0] == columns
     for row, read in zip(rows, found[1:], strict=True):
         for cell, text in zip(row, read, strict=True):
@@ -269,3 +272,52 @@ def test_a_large_text_is_not_coloured():
     assert "\x1b[" in colored_json('{"a": 1}')
     large = json.dumps("x" * 300_000)
     assert colored_json(large) == large
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("\t=1+1", "\\t=1+1"),
+        ("\r=1+1", "\\x0d=1+1"),
+        ("\x1b]0;x\x07\u202egnp.exe", "\\x1b]0;x\\x07\\u202egnp.exe"),
+        ("a\nb", "a\\nb"),
+        ("-1", "-1"),
+        ("+5.5e-3", "+5.5e-3"),
+        (-1, -1),
+        (-1.5, -1.5),
+        (None, ""),
+        (True, "true"),
+        (["=1"], '["=1"]'),
+        ("orders", "orders"),
+        ("", ""),
+    ],
+)
+def test_a_cell_of_csv_is_neither_obeyed_nor_computed(value: object, cell: object) -> None:
+    assert csv_cell(value) == cell
+
+
+@pytest.mark.parametrize("word", ["csv", "csv-raw"])
+def test_csv_raw_leaves_cells_as_they_are(word: str) -> None:
+    form = one_of(word, ("text", "csv", "csv-raw"))
+    assert form == "csv"
+    out = StringIO()
+    write_rows(Display(out), form, ["=name"], [["=1\x1b"]])
+    assert out.getvalue() == ("=name\n=1\x1b\n" if word == "csv-raw" else "'=name\n'=1\\x1b\n")
+
+
+def test_every_option_that_has_csv_has_csv_raw() -> None:
+    left = list(TOOLS.values())
+    seen = 0
+    while left:
+        spec = left.pop()
+        left += spec.commands
+        for option in spec.options:
+            if "csv" in option.choices:
+                seen += 1
+                assert "csv-raw" in option.choices, (spec.name, option.names)
+    assert seen > 30

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from metashell.codec.batch_writer import read_control_record
 from metashell.codec.batches import CODEC_MASK
+from metashell.codec.codes import TOPIC_RESOURCE
 from metashell.codec.metadata_records import unknown_tags
 from metashell.codec.primitives import CODEC_NAMES
 from metashell.codec.record_text import control_text
@@ -241,6 +242,8 @@ def redact_columns(table: RecordTable, batch: pa.RecordBatch) -> pa.RecordBatch:
     secrets = secrets_of(table.value)
     if secrets.has_configs:
         return _redact_configs(batch)
+    if secrets.has_topic_configs:
+        return _redact_topic_configs(batch)
     for column in table.columns:
         if column.field.json_name in secrets.fields:
             name = column.name
@@ -255,6 +258,32 @@ def _redact_configs(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch
     hidden = pc.and_(pa.array([judged[pair] for pair in pairs]), pc.is_valid(batch.column("value")))
     return _replaced(batch, "value", hidden)
+
+
+def _redact_topic_configs(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Hide settings of topics at any depth of a column. Few records have any."""
+    for index, field in enumerate(batch.schema):
+        if TOPIC_CONFIGS in str(field.type):
+            values = batch.column(index).to_pylist()
+            shown = [_without_secret_settings(value) for value in values]
+            if shown != values:
+                batch = batch.set_column(index, field, pa.array(shown, field.type))
+    return batch
+
+
+TOPIC_CONFIGS = "topic_configs"
+
+
+def _without_secret_settings(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_secret_settings(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {name: _without_secret_settings(one) for name, one in value.items()}
+    for pair in shown.get(TOPIC_CONFIGS) or ():
+        if is_sensitive_config(TOPIC_RESOURCE, pair.get("key") or ""):
+            pair["value"] = REDACTED
+    return shown
 
 
 def _replaced(batch: pa.RecordBatch, name: str, hidden: pa.Array) -> pa.RecordBatch:

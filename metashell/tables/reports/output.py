@@ -104,7 +104,8 @@ def answer_parts(
     """Yield an answer in a form, piece by piece, with what a reader must know of it where the form has room for that."""
     if form == "html":
         return iter([render_page(report, answer, sources=sources, notes=notes, has_index=has_index).encode()])
-    return WRITERS[form](answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer)
+    answer = answer.replace_schema_metadata({"notes": " ".join(notes)}) if notes else answer
+    return csv_parts(answer, form) if form == "csv" else WRITERS[form](answer)
 
 
 def parquet_parts(answer: pa.Table) -> Iterator[bytes]:
@@ -207,12 +208,17 @@ def json_parts(answer: pa.Table) -> Iterator[bytes]:
         yield rows if left else rows[:-2] + b"\n]\n"
 
 
-def csv_parts(answer: pa.Table) -> Iterator[bytes]:
-    """Yield a heading and a line a row; times are text in UTC."""
-    yield _csv(answer.column_names, []).encode()
+def csv_parts(answer: pa.Table, form: str = "csv") -> Iterator[bytes]:
+    """Yield a heading and a line a row; times are text in UTC. `form` says whether cells are left as they are."""
+    yield _csv(form, answer.column_names, []).encode()
+
+    def text(value: object) -> str:
+        # What stands before the comma of a line of two.
+        return _csv(form, ["", ""], [[value, 0]])[len(",\n") : -len(",0\n")]
+
     for batch in _slices(answer):
         parts: list[Any] = []
-        for column in _columns(batch, _csv_text, "", _time_texts):
+        for column in _columns(batch, text, "", _time_texts):
             parts += [",", column] if parts else [column]
         yield _joined(parts, "\n")
 
@@ -249,14 +255,9 @@ def _json_text(value: object) -> str:
     return Display(StringIO()).json(compact_json(value))
 
 
-def _csv_text(value: object) -> str:
-    """Return a value as a field of a line: what stands before the comma of a line of two."""
-    return _csv(["", ""], [[value, 0]])[len(",\n") : -len(",0\n")]
-
-
-def _csv(columns: list[str], rows: list[list[Any]]) -> str:
+def _csv(form: str, columns: list[str], rows: list[list[Any]]) -> str:
     out = StringIO()
-    write_rows(Display(out), "csv", columns, rows)
+    write_rows(Display(out), form, columns, rows)
     return out.getvalue()
 
 
