@@ -10,17 +10,13 @@
 - `json` is one value, an array with one item per line; `jsonl` is one object per line. Both are always valid JSON: characters that a
   terminal would obey become JSON escapes; NaN and the infinities are strings, as in Kafka's JSON; a byte of a name that is not UTF-8
   is the text `\\xe9`.
-- `csv` has a heading, quotes by RFC 4180 and ends lines with a line feed. Null is the empty field, nested values are JSON. Control and
-  bidirectional characters are escaped as in text, and a text that a spreadsheet would compute has a quote before it (`csv_cell`); `csv-raw`
-  leaves both.
-- `table` is for people: a heading in capitals, numbers aligned right, `-` for null. A row is always one line. On a terminal,
-  columns are narrowed to fit, the widest first, and `…` marks a cut; columns that still do not fit are named on stderr. In a pipe
-  nothing is cut.
+- `csv` has a heading, quotes by RFC 4180 and ends lines with a line feed. Null is the empty field, nested values are JSON. Texts are
+  safe for a spreadsheet (`spreadsheet_text`); `csv-raw` leaves them as they are.
+- `table` is for people: a heading in capitals, numbers aligned right, `-` for null. A row is always one line. On a terminal, columns are
+  narrowed to fit, the widest first, `…` marks a cut, and those that still do not fit are named on stderr. In a pipe nothing is cut.
 
 Items are written one by one, so memory does not grow with the output; csv and table read the first `SAMPLE` rows before they decide
-on columns and widths. Nothing here imports rich, and json, csv and unicodedata are imported only where a form needs them, because each
-start of the shell would pay for them.
-"""
+on columns and widths. To start quickly, nothing here imports rich, and json, csv and unicodedata are imported where a form needs them."""
 
 from __future__ import annotations
 
@@ -42,6 +38,7 @@ from metashell.common.terminal import (
     colored_json,
     may_color,
     painted,
+    spreadsheet_text,
     terminal_json,
     terminal_line,
     terminal_text,
@@ -210,7 +207,7 @@ def write_rows(display: Display, form: str, columns: Sequence[str], rows: Iterab
         keys = _distinct(columns)
         write_objects(display, form, (dict(zip(keys, row, strict=True)) for row in rows))
     elif form == "csv":
-        _write_csv(display, columns, rows, is_raw=isinstance(form, RawCsv))
+        _write_csv(display, columns, rows, str if isinstance(form, RawCsv) else spreadsheet_text)
     else:
         rest = iter(rows)
         table = Table(display, columns, sample := list(islice(rest, SAMPLE)))
@@ -260,38 +257,19 @@ class JsonWriter:
         self._display.out.write(self._end)
 
 
-def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, is_raw: bool) -> None:
+def _write_csv(display: Display, columns: Sequence[str], rows: Iterable[Sequence[Any]], safe: Callable[[str], str]) -> None:
     import csv
 
-    cell = raw_csv_cell if is_raw else csv_cell
     writer = csv.writer(SimpleNamespace(write=display.text), lineterminator="\n")
-    writer.writerow(map(cell, columns))
-    writer.writerows(map(cell, row) for row in rows)
+    writer.writerow(map(safe, columns))
+    writer.writerows([csv_cell(value, safe) for value in row] for row in rows)
 
 
-def csv_cell(value: Any) -> Any:
-    """A value as one CSV field that neither a terminal obeys nor a spreadsheet computes. Every writer of CSV calls it, or `raw_csv_cell`.
-
-    Shape: as `raw_csv_cell`, but control and bidirectional characters are escaped as in text, line ends and tabs too. A text that begins
-    with `=`, `+`, `-` or `@`, or with the wide form of one, has an apostrophe before it, unless it is a number: -1 stays a number.
-    Source: OWASP, CSV Injection.
-    """
-    cell = raw_csv_cell(value)
-    if not isinstance(cell, str) or (cell.isalnum() and cell.isascii()):
-        return cell
-    text = terminal_line(cell)
-    return f"'{text}" if text.startswith(_COMPUTED) and not _NUMBER.fullmatch(text) else text
-
-
-_COMPUTED: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-
-
-def raw_csv_cell(value: Any) -> Any:
-    """A value as one CSV field: null is empty, lists and objects are JSON."""
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
+def csv_cell(value: Any, safe: Callable[[str], str] = spreadsheet_text) -> Any:
+    """A value as one CSV field: null is empty, lists and objects are JSON; `safe` is for texts, `str` to leave them."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
-    return "" if value is None else compact_json(value)
+    return "" if value is None else safe(value if isinstance(value, str) else compact_json(value))
 
 
 class Table:

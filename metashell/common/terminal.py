@@ -71,6 +71,20 @@ def terminal_line(text: str) -> str:
     return terminal_text(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def spreadsheet_text(text: str) -> str:
+    """The text on one line, as `terminal_line` shows it, that no spreadsheet takes for a formula.
+
+    A text that begins with `=`, `+`, `-` or `@`, or with the wide form of one, gets an apostrophe before it, unless it is a number: -1
+    stays one. A tab or line end at the beginning is escaped. Source: OWASP, CSV Injection.
+    """
+    text = terminal_line(text)
+    return f"'{text}" if text.startswith(_COMPUTED) and not _compiled(_NUMBER).fullmatch(text) else text
+
+
+_COMPUTED = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+
+
 def unescape(text: str) -> str:
     """The text that `terminal_line` would show like this one: for a name that a user copied from the output."""
     return text if "\\" not in text else _compiled(_ESCAPED).sub(_unescape, text)

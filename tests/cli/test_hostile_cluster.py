@@ -91,6 +91,10 @@ WORDS: Final[Mapping[str, str]] = {
     "metashell-groups list": "",
     "metashell-groups describe": "g",
     "metashell-groups offsets": "g",
+    "metashell-groups lag": "g",
+    "metashell-groups reset-offsets": "g --topic t --to-earliest --yes",
+    "metashell-groups delete": "g --yes",
+    "metashell-groups delete-offsets": "g --topic t --yes",
 }
 """The rest of the command line of every command that names a cluster."""
 MODULES: Final = {

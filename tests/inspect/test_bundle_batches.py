@@ -76,10 +76,21 @@ def test_without_anonymise_only_what_the_table_of_secrets_names_is_gone() -> Non
     needles = Needles()
     made = Rewritten(batch(list(every_record(needles))), anonymise=False)
     gone = {place.split(" ")[0] for place in set(needles.made.values()) - needles.found_in(made.data)}
-    assert gone == {f"UserScramCredentialRecord.UserScramCredentialRecord.{name}" for name in ("Salt", "StoredKey", "ServerKey")}
-    # An unknown setting of a broker is one too, but its value is that of other resources as well.
-    config = metadata("ConfigRecord", resource_type=4, resource_name="1", name="my.own", value="open-sesame")
+    scram = {f"UserScramCredentialRecord.UserScramCredentialRecord.{name}" for name in ("Salt", "StoredKey", "ServerKey")}
+    # The drawn settings have no key that Kafka knows.
+    assert gone == {*scram, "ConfigRecord.ConfigRecord.Value"}
+
+
+@pytest.mark.parametrize("kind", [2, 4, 16, 32])
+@pytest.mark.parametrize("key", ["custom.token", "my.plugin.secret"])
+def test_unknown_settings_of_every_kind_of_resource_are_gone(kind: int, key: str) -> None:
+    config = metadata("ConfigRecord", resource_type=kind, resource_name="1", name=key, value="open-sesame")
     assert b"open-sesame" not in Rewritten(batch([config]), anonymise=False).data
+
+
+def test_a_batch_of_very_many_records_is_the_same_after_it() -> None:
+    data = batch([topic(f"t{number}") for number in range(3000)])
+    assert Rewritten(data, anonymise=False).data == data
 
 
 # ---- what is replaced, and by what -------------------------------------------------------------------------------------

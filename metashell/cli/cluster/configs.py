@@ -302,10 +302,13 @@ def _hint_at_release(work: Work, resource: Resource, error: MetashellError) -> N
 
 
 def _hint_at_command_line(work: Work, resources: Sequence[Resource], changes: Sequence[Change]) -> None:
-    from metashell.codec.redaction import secret_reason
+    from metashell.codec.redaction import A_PASSWORD, secret_reason
 
     given = {change.name for change in changes if change.value is not None} & {word.partition("=")[0] for word in work.values.words}
     reasons = {key: reason for resource in resources for key in sorted(given) if (reason := secret_reason(resource.kind, key))}
+    if not any(resource.kind == BROKER_RESOURCE for resource in resources):
+        # Elsewhere Kafka refuses keys that it does not know, so an unknown one is a typing error.
+        reasons = {key: reason for key, reason in reasons.items() if reason == A_PASSWORD}
     for key, reason in reasons.items():
         work.note(f"{key} is {reason}; other users of this machine can see it on a command line: --from-file keeps it out")
 

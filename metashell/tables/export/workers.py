@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import pyarrow as pa
 
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
-from metashell.common.forms import compact_json, csv_cell, raw_csv_cell
+from metashell.common.forms import compact_json, csv_cell
 from metashell.common.options import RawCsv
+from metashell.common.terminal import spreadsheet_text
 from metashell.common.uris import is_uri
 from metashell.disk.outputs import errors_naming
 from metashell.tables import do_without_pandas
@@ -310,7 +311,7 @@ class PartFile:
         self._unfinished = f"{path}.{os.getpid()}.part"
         with errors_naming(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            writer = partial(_Csv, cell=raw_csv_cell) if isinstance(form, RawCsv) else FORMATS[form]
+            writer = partial(_Csv, safe=str) if isinstance(form, RawCsv) else FORMATS[form]
             self._writer = writer(self._unfinished, schema)
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
@@ -378,11 +379,11 @@ class _JsonLines:
 class _Csv:
     """CSV by RFC 4180: lists and structs as JSON text, null as an empty field."""
 
-    def __init__(self, path: str, schema: pa.Schema, cell: Callable[[Any], Any] = csv_cell) -> None:
+    def __init__(self, path: str, schema: pa.Schema, safe: Callable[[str], str] = spreadsheet_text) -> None:
         self._file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - open until close
-        self._cell = cell
+        self._cell = partial(csv_cell, safe=safe)
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(map(cell, schema.names))
+        self._writer.writerow(map(safe, schema.names))
 
     def write(self, rows: pa.Table) -> None:
         for batch in rows.to_batches():
