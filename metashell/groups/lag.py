@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from metashell.common.forms import counted
 from metashell.common.values import duration_text
-from metashell.groups.view import OffsetRow
+from metashell.groups.view import Holder, OffsetRow
 
 PAST_END, HELD, STOPPED, NO_MEMBERS, FALLING_BEHIND = "past-end", "held", "stopped", "no-members", "falling-behind"
 STEADY, LAGGING, CATCHING_UP, UNKNOWN, ONLY_MARKERS, CAUGHT_UP = "steady", "lagging", "catching-up", "unknown", "only-markers", "caught-up"
@@ -60,6 +60,7 @@ class Lag:
     partitions: int = 1
     behind_ms: int | None = None
     rates: Rates = Rates()
+    held_by: Holder | None = None
 
     @property
     def catch_up_ms(self) -> int | None:
@@ -88,7 +89,7 @@ class Lag:
             "catch_up_ms": self.catch_up_ms,
             "verdict": self.verdict,
             "why": self.why,
-            "held_by": None if row is None or row.held_by is None else row.held_by.as_object(),
+            "held_by": None if self.held_by is None else self.held_by.as_object(),
             "member": None if row is None else row.member_id,
             "client": None if row is None else row.client_id,
         }
@@ -108,6 +109,7 @@ def judge(row: OffsetRow, *, rates: Rates, has_members: bool | None, behind_ms: 
         row=row,
         behind_ms=behind_ms if row.lag else 0 if row.lag == 0 else None,
         rates=rates,
+        held_by=row.held_by,
     )
 
 
@@ -169,6 +171,7 @@ def lag_of_group(group_id: str, found: Sequence[Lag]) -> Lag:
         partitions=len(found),
         behind_ms=max((one.behind_ms for one in found if one.behind_ms is not None), default=None),
         rates=Rates(rate_in=_sum_of_rates(one.rates.rate_in for one in found), rate_out=_sum_of_rates(one.rates.rate_out for one in found)),
+        held_by=worst.held_by,
     )
 
 

@@ -51,7 +51,7 @@ def test_all_groups_are_one_line_each_and_the_worst_comes_first() -> None:
         ("held-reader", "held", None),
         ("well-python", "unknown", None),
     ]
-    assert rows[0]["why"].startswith("held-0: of 301 records")
+    assert rows[0]["why"].startswith("held-0: of 301 records") and rows[0]["held_by"]["transactional"] == "hung-1"
 
 
 def test_what_repeats_leads_and_a_server_log_adds_the_reasons(tmp_path: Path) -> None:
