@@ -9,15 +9,20 @@ import gc
 import os
 import random
 import time
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from metashell.codec import messages
 from metashell.codec.codes import BROKER_RESOURCE, TOPIC_RESOURCE
 from metashell.codec.registry import message_type
-from metashell.disk.source import open_source
-from metashell.metadata.image import MetadataImage, load_image
+from metashell.common.values import OffsetAndEpoch
+from metashell.metadata.image import EMPTY_IMAGE, ImageLoader, MetadataImage
 from metashell.quorum.controller import Decision, QuorumController, Request, Settings, Steps
 from metashell.quorum.controller.authorizer import APIS
+from metashell.quorum.raft.partition_state import SnapshotCheck
+from metashell.quorum.server.feed import fault_steps
+from metashell.quorum.server.records import PIECE_SIZE
 from tools.bench.common import generated, met
 
 PARTITIONS = int(os.environ.get("METASHELL_BENCH_PARTITIONS", "1000000"))
@@ -129,11 +134,10 @@ class Lone:
 def main() -> int:
     """Measure and print all of it."""
     for brokers in (300, 30):
-        with open_source(str(generated("snapshot", partitions=PARTITIONS, brokers=brokers))) as source:
-            image = load_image(source)
         print(f"# {PARTITIONS} partitions on {brokers} brokers")
         gc.collect()
         gc.disable()
+        image = read_snapshot(generated("snapshot", partitions=PARTITIONS, brokers=brokers))
         lone = Lone(image)
         of_broker(lone)
         if brokers == 300:
@@ -143,6 +147,24 @@ def main() -> int:
         gc.enable()
         del lone, image
     return 0
+
+
+def read_snapshot(path: Path) -> MetadataImage:
+    """Read a snapshot as a controller does: pieces of the file, then the records of each batch in steps."""
+    id = OffsetAndEpoch(*map(int, path.stem.split("-")))
+    check, loader = SnapshotCheck(path.name), ImageLoader(EMPTY_IMAGE, snapshot_id=id)
+    reads, loads, faults = Watch(), Watch(), Watch()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_SIZE):
+            for batch in reads.call(partial(check.feed, piece)):
+                loads.run(loader.load_snapshot_steps(batch))
+                faults.run(fault_steps(loader, batch))
+    image: MetadataImage = loads.call(loader.image)
+    assert check.is_complete, check.fault
+    reads.report("read a snapshot, with its sums")
+    loads.report("load its records")
+    faults.report("look for records of newer releases")
+    return image
 
 
 def of_broker(lone: Lone) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple, Protocol
+from heapq import merge
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from metashell.codec.batches import LEAD_SIZE, BatchHeader, Record, walk_records
 from metashell.codec.metadata_records import GAVE_UP, make_loop, record_type_name
@@ -137,6 +139,26 @@ class ReplayError(MetashellError):
 
 VersionedRecord = tuple[Any, int]
 """A record's body and the version to write it in."""
+
+Item = TypeVar("Item")
+SORTED_AT_ONCE: Final = 2000
+
+
+def in_order(items: Iterable[Item], key: Any = None) -> Iterator[Item | None]:
+    """The items in order; None among them is a place to rest, for a server that must answer in between.
+
+    At most `SORTED_AT_ONCE` are sorted in one step, some milliseconds; after that each item takes some microseconds. To sort 100 000 topics
+    at once took 240 ms.
+    """
+    source = iter(items)
+    runs: list[list[Item]] = []
+    while run := list(islice(source, SORTED_AT_ONCE)):
+        if runs:
+            yield None
+        run.sort(key=key)
+        runs.append(run)
+    yield from runs[0] if len(runs) == 1 else merge(*runs, key=key)
+
 
 LossHandler = Callable[[str], None]
 """Called once for each kind of information that does not fit; it raises, or the writer goes on without it."""

@@ -17,7 +17,7 @@ from metashell.codec.codes import TOPIC_RESOURCE
 from metashell.codec.registry import message_type
 from metashell.codec.releases import DELEGATION_TOKEN_LEVEL, SCRAM_LEVEL
 from metashell.common.values import uuid_text
-from metashell.metadata.image.provenance import LossHandler, ReplayError, VersionedRecord
+from metashell.metadata.image.provenance import LossHandler, ReplayError, VersionedRecord, in_order
 
 Outer = TypeVar("Outer")
 Inner = TypeVar("Inner")
@@ -71,10 +71,13 @@ class ConfigsDelta(NestedDelta[tuple[int, str], str, str]):
         self._maps.pop((TOPIC_RESOURCE, name), None)
 
 
-def write_configs(image: ConfigsImage) -> Iterator[VersionedRecord]:
-    """The records of all values, ordered by resource and key."""
+def write_configs(image: ConfigsImage) -> Iterator[VersionedRecord | None]:
+    """The records of all values, ordered by resource and key; None is a place to rest."""
     make = message_type("metadata", "ConfigRecord").cls
-    for resource in sorted(image):
+    for resource in in_order(image):
+        if resource is None:
+            yield None
+            continue
         for name, value in sorted(image[resource].items()):
             yield make(resource_type=resource[0], resource_name=resource[1], name=name, value=value), 0
 
@@ -101,11 +104,14 @@ def quota_entity(parts: Any) -> QuotaEntity:
     return tuple(sorted({part.entity_type: part.entity_name for part in parts}.items(), key=itemgetter(0)))
 
 
-def write_client_quotas(image: ClientQuotasImage) -> Iterator[VersionedRecord]:
-    """The records of all quotas, ordered by entity and key."""
+def write_client_quotas(image: ClientQuotasImage) -> Iterator[VersionedRecord | None]:
+    """The records of all quotas, ordered by entity and key; None is a place to rest."""
     message = message_type("metadata", "ClientQuotaRecord")
     part = message.structs["EntityData"]
-    for entity in sorted(image, key=_entity_order):
+    for entity in in_order(image, key=_entity_order):
+        if entity is None:
+            yield None
+            continue
         parts = tuple(part(entity_type=type, entity_name=name) for type, name in entity)
         for key, value in sorted(image[entity].items()):
             yield message.cls(entity=parts, key=key, value=value, remove=False), 0
@@ -140,11 +146,11 @@ class AclsImage(NamedTuple):
 
     by_id: Map[bytes, Acl] = Map()
 
-    def write(self) -> Iterator[VersionedRecord]:
-        """The records of all entries, ordered by id."""
+    def write(self) -> Iterator[VersionedRecord | None]:
+        """The records of all entries, ordered by id; None is a place to rest."""
         make = message_type("metadata", "AccessControlEntryRecord").cls
-        for id, acl in sorted(self.by_id.items()):
-            yield make(id=id, **acl._asdict()), 0
+        for entry in in_order(self.by_id.items()):
+            yield None if entry is None else (make(id=entry[0], **entry[1]._asdict()), 0)
 
 
 class AclsDelta:
@@ -191,15 +197,15 @@ class ScramDelta(NestedDelta[int, str, ScramCredential]):
             raise ReplayError(f"user {record.name!r} has no credential of SCRAM mechanism {record.mechanism}")
 
 
-def write_scram(image: ScramImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
-    """The records of all credentials, ordered by mechanism and user."""
+def write_scram(image: ScramImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord | None]:
+    """The records of all credentials, ordered by mechanism and user; None is a place to rest."""
     if image and level < SCRAM_LEVEL:
         loss("the SCRAM credentials of users")
         return
     make = message_type("metadata", "UserScramCredentialRecord").cls
     for mechanism, users in sorted(image.items()):
-        for name, credential in sorted(users.items()):
-            yield make(name=name, mechanism=mechanism, **credential._asdict()), 0
+        for user in in_order(users.items()):
+            yield None if user is None else (make(name=user[0], mechanism=mechanism, **user[1]._asdict()), 0)
 
 
 class DelegationToken(NamedTuple):
@@ -241,11 +247,11 @@ class DelegationTokensDelta:
         return self._tokens.finish()
 
 
-def write_delegation_tokens(image: DelegationTokensImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
-    """The records of all tokens, ordered by id."""
+def write_delegation_tokens(image: DelegationTokensImage, level: int, loss: LossHandler) -> Iterator[VersionedRecord | None]:
+    """The records of all tokens, ordered by id; None is a place to rest."""
     if image and level < DELEGATION_TOKEN_LEVEL:
         loss("the delegation tokens")
         return
     make = message_type("metadata", "DelegationTokenRecord").cls
-    for _, token in sorted(image.items()):
-        yield make(**token._asdict()), 0
+    for token in in_order(image.items()):
+        yield None if token is None else (make(**token[1]._asdict()), 0)

@@ -30,7 +30,7 @@ from metashell.metadata.image.partitions import (
     partition_record,
     walk_ids,
 )
-from metashell.metadata.image.provenance import LossHandler, VersionedRecord
+from metashell.metadata.image.provenance import LossHandler, VersionedRecord, in_order
 
 NO_OVERLAY: Map[int, Entry] = Map()
 _MAP_PIECE: Final = 2000
@@ -260,11 +260,14 @@ class TopicsImage:
             for partition_id, partition in topic.partitions.pairs():
                 yield topic, partition_id, partition
 
-    def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord]:
-        """The records of each topic and, after it, of its partitions, ordered by name and partition."""
+    def write(self, level: int, loss: LossHandler) -> Iterator[VersionedRecord | None]:
+        """The records of each topic and, after it, of its partitions, ordered by name and partition; None is a place to rest."""
         make = message_type("metadata", "TopicRecord").cls
         version = record_versions(level).partition
-        for topic in sorted(self, key=attrgetter("name", "id")):
+        for topic in in_order(self, key=attrgetter("name", "id")):
+            if topic is None:
+                yield None
+                continue
             yield make(name=topic.name, topic_id=topic.id), 0
             index = topic.scan()
             # One at a time, so that a snapshot written in slices does not wait for a topic of many partitions.

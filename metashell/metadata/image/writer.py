@@ -42,6 +42,13 @@ def write_image(image: MetadataImage, level: int | None = None, *, on_loss: Loss
     Errors: ImageLossError for information that the level cannot hold, unless `on_loss` is given, which is called instead.
     Source: org.apache.kafka.image.MetadataImage.write.
     """
+    return (record for record in write_image_steps(image, level, on_loss=on_loss) if record is not None)
+
+
+def write_image_steps(
+    image: MetadataImage, level: int | None = None, *, on_loss: LossHandler | None = None
+) -> Iterator[VersionedRecord | None]:
+    """`write_image`; None among the records is a place to rest, and each of them takes some microseconds."""
     has_level = level is not None or image.features.metadata_version is not None
     level = level or image.features.metadata_version or NEWEST_LEVEL
     loss = _once(on_loss) if on_loss else _refuse(level)
@@ -145,7 +152,7 @@ def _records_but_topics(image: MetadataImage) -> Iterator[Any]:
         write_scram(image.scram, NEWEST_LEVEL, _no_loss),
         write_delegation_tokens(image.delegation_tokens, NEWEST_LEVEL, _no_loss),
     )
-    return chain(_features(image), _producer_ids(image), (body for body, _ in versioned))
+    return chain(_features(image), _producer_ids(image), (record[0] for record in versioned if record is not None))
 
 
 def _features(image: MetadataImage) -> Iterator[Any]:

@@ -35,7 +35,6 @@ from metashell.codec.metadata_records import write_metadata_record
 from metashell.common.values import Epoch, NodeId, OffsetAndEpoch
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.provenance import VersionedRecord, VoterSet, voter_set
-from metashell.metadata.image.writer import write_image
 from metashell.quorum.controller import Decision, Purgatory, QuorumController, Request
 from metashell.quorum.controller.cluster import UPDATE_REFUSED
 from metashell.quorum.controller.controller import ROUTES
@@ -45,7 +44,7 @@ from metashell.quorum.raft.roles import Leader
 from metashell.quorum.server.event_queue import NOBODY, EventQueue, Pace, ServerEvent, Steps
 from metashell.quorum.server.feed import loaded_snapshot
 from metashell.quorum.server.links import Answer, Waiter
-from metashell.quorum.server.records import RECORDS_AT_ONCE, SnapshotToMake, records_of
+from metashell.quorum.server.records import RECORDS_AT_ONCE, SnapshotToMake, image_values, records_of
 
 if TYPE_CHECKING:
     from metashell.net.fair_queue import Asker
@@ -448,9 +447,8 @@ class ControllerMachine:
         if state.committed.before_transaction is not None or state.stable_offset != last.header.last_offset:
             return None
         self._size, self._snapshot_ms = 0, now_ms
-        values = (write_metadata_record(body, version) for body, version in write_image(state.stable))
         id = OffsetAndEpoch(last.header.last_offset + 1, last.header.leader_epoch)
-        return SnapshotToMake(id, last.header.max_timestamp, values)
+        return SnapshotToMake(id, last.header.max_timestamp, image_values(state.stable))
 
     # ---- leadership
 

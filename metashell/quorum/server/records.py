@@ -33,16 +33,19 @@ from metashell.codec.metadata_records import (
     metadata_message,
     read_metadata_record,
     refuse_newer_structs,
+    write_metadata_record,
 )
 from metashell.codec.primitives import MAX_DECOMPRESSED
 from metashell.codec.registry import message_type
 from metashell.codec.releases import KRAFT_VERSION, unsupported_features
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError
 from metashell.common.values import Epoch, NodeId, OffsetAndEpoch
+from metashell.metadata.image.writer import write_image_steps
 from metashell.quorum.raft.accumulator import AppendedBatch
 from metashell.quorum.raft.partition_state import SnapshotCheck
 
 if TYPE_CHECKING:
+    from metashell.metadata.image import MetadataImage
     from metashell.metadata.image.provenance import VersionedRecord
     from metashell.quorum.raft.replicated_log import ReplicatedLog
 
@@ -215,12 +218,18 @@ def _unusual_records_loop() -> Any:
     return make_loop(body, parameters="add", each={"index": "range(count)"}, names={"plain": frozenset(plain)})
 
 
+def image_values(image: MetadataImage) -> Iterator[bytes | None]:
+    """The records of an image as the values of a snapshot."""
+    for record in write_image_steps(image):
+        yield None if record is None else write_metadata_record(*record)
+
+
 class SnapshotToMake(NamedTuple):
-    """A snapshot that the application wants: `values` are its records, each as the bytes of one metadata record."""
+    """A snapshot that the application wants: `values` are its records, each as the bytes of one metadata record; None is a rest."""
 
     id: OffsetAndEpoch
     last_contained_log_timestamp: int
-    values: Iterable[bytes]
+    values: Iterable[bytes | None]
 
 
 class StateMachine(Protocol):

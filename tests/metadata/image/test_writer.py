@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 
 from metashell.codec.releases import NEWEST_LEVEL, OLDEST_LEVEL
 from metashell.metadata.image import EMPTY_IMAGE, ImageLoader, ImageLossError, MetadataDelta, MetadataImage
-from metashell.metadata.image.writer import write_image
+from metashell.metadata.image.provenance import SORTED_AT_ONCE, in_order
+from metashell.metadata.image.writer import write_image, write_image_steps
 from tests.metadata.image.batches import batch, batch_of_values, record, value
 from tests.metadata.image.eager import plain
 from tests.metadata.image.histories import History, histories
@@ -196,3 +199,32 @@ def test_every_level_at_which_nothing_is_lost_gives_the_same_image():
 
 def test_an_image_without_a_level_is_written_without_one():
     assert list(write_image(EMPTY_IMAGE)) == []
+
+
+def test_large_parts_are_sorted_a_bounded_number_of_items_at_a_time() -> None:
+    items = [(number * 7919) % 10_007 for number in range(10_007)]
+    taken = 0
+
+    def counted() -> Iterator[int]:
+        nonlocal taken
+        for item in items:
+            taken += 1
+            yield item
+
+    before, found = 0, []
+    for item in in_order(counted()):
+        assert taken - before <= SORTED_AT_ONCE + 7
+        before = taken
+        if item is not None:
+            found.append(item)
+    assert found == sorted(items)
+    assert list(in_order(["b", "a"])) == ["a", "b"] and list(in_order([])) == []
+
+
+def test_a_snapshot_of_many_topics_and_entries_has_rests_and_the_same_records() -> None:
+    count = 2 * SORTED_AT_ONCE + 1
+    loader = ImageLoader()
+    loader.load_batch(batch(*(record("TopicRecord", name=f"t{number}", topic_id=number.to_bytes(16, "big")) for number in range(1, count))))
+    steps = list(write_image_steps(loader.image()))
+    assert steps.count(None) == 1
+    assert [body.name for body, _ in filter(None, steps)] == sorted(f"t{number}" for number in range(1, count))
