@@ -153,10 +153,10 @@ def in_order(items: Iterable[Item], key: Any = None) -> Iterator[Item | None]:
     source = iter(items)
     runs: list[list[Item]] = []
     while run := list(islice(source, SORTED_AT_ONCE)):
-        if runs:
-            yield None
         run.sort(key=key)
         runs.append(run)
+        if len(run) == SORTED_AT_ONCE:
+            yield None
     yield from runs[0] if len(runs) == 1 else merge(*runs, key=key)
 
 

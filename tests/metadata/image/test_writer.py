@@ -213,7 +213,7 @@ def test_large_parts_are_sorted_a_bounded_number_of_items_at_a_time() -> None:
 
     before, found = 0, []
     for item in in_order(counted()):
-        assert taken - before <= SORTED_AT_ONCE + 7
+        assert taken - before <= SORTED_AT_ONCE
         before = taken
         if item is not None:
             found.append(item)
@@ -226,5 +226,5 @@ def test_a_snapshot_of_many_topics_and_entries_has_rests_and_the_same_records() 
     loader = ImageLoader()
     loader.load_batch(batch(*(record("TopicRecord", name=f"t{number}", topic_id=number.to_bytes(16, "big")) for number in range(1, count))))
     steps = list(write_image_steps(loader.image()))
-    assert steps.count(None) == 1
+    assert steps.count(None) == 2
     assert [body.name for body, _ in filter(None, steps)] == sorted(f"t{number}" for number in range(1, count))
