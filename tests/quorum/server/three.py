@@ -320,6 +320,8 @@ class Naming:
         """Whether a record says once more what was: of a controller that registers twice because its first answer was late, and of a new
         leader that writes the level and the voters again, as Kafka's does now and then.
         """
+        if record["type"] == "UNREGISTER_CONTROLLER_RECORD":
+            self._registered.pop(record["data"]["controllerId"], None)
         if record["type"] == "REGISTER_CONTROLLER_RECORD":
             id = record["data"]["controllerId"]
             before, self._registered[id] = self._registered.get(id), record["data"]
