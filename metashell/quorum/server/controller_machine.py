@@ -153,12 +153,14 @@ class ControllerMachine:
     def ask(self, request: Request, connection: Hashable, send: Answer, asker: Asker = NOBODY) -> None:
         """Decide about a request when its turn comes, which goes by `asker`; `send` gets the answer when it is stable, or a refusal."""
         waiter = Waiter(request, connection, send, asker)
+        # What a connection asked before is answered before.
         answer = None if self._is_shut_down or connection in self._asked else self.controller.answer_at_once(request)
         self._asked.setdefault(connection, set()).add(waiter)
         if answer is not None:
             self._decided(request, answer)
             waiter.answer = answer
-            return self._send(waiter)
+            self._send(waiter)
+            return
         self.queue.request(
             connection,
             lambda: self._decide(request, waiter),
