@@ -51,7 +51,7 @@ def flushed(world: World, host: Host, about: tuple[int, int, int]) -> None:
         note_caught_up(world, host)
     if world.trace is not None:
         world.trace.note(world, f"{host.name} has flushed up to {offset}")
-    world.settle(host, host.node.flushed(offset, host.local_ms(world.now)))  # type: ignore[union-attr]
+    world.settle(host, host.node.flushed(host.local_ms(world.now)))  # type: ignore[union-attr]
 
 
 def frozen(world: World, host: Host, about: tuple[int, OffsetAndEpoch, Any]) -> None:

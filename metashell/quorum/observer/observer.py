@@ -116,7 +116,7 @@ class Observer:
     def _perform(self, ready: Ready, now_ms: int) -> None:
         if ready.flush_to is not None:
             self._log.flush_to(ready.flush_to)
-            self._pending.append(self._node.flushed(ready.flush_to, now_ms))
+            self._pending.append(self._node.flushed(now_ms))
         if ready.freeze is not None:
             part = self._node.downloaded_part()
             assert part is not None, "a snapshot to freeze has its part"

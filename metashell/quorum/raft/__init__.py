@@ -19,7 +19,7 @@ completes downloaded snapshots (`freeze`), which is left out here:
                     send(message)
                 if ready.flush_to is not None:
                     log.flush_to(ready.flush_to)
-                    todo.append(node.flushed(ready.flush_to, clock()))
+                    todo.append(node.flushed(clock()))
                 for notice in ready.notices:
                     notify(notice)
             call = next_event(node.next_poll_ms()) or node.poll

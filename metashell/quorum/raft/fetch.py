@@ -131,7 +131,7 @@ def handle_fetch_response(node: Replica, source: int, response: FetchResponse) -
 
 def heard_from_leader(node: Replica, role: Follower) -> None:
     """Restart the fetch timer: the leader answered as a leader."""
-    role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+    role.fetch_deadline_ms = node.now_ms + role.fetch_timeout_ms
     role.has_fetched = True
 
 

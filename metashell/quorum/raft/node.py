@@ -141,10 +141,14 @@ class RaftNode(Replica):
         """Return the time when `poll` is due, unless another call comes before."""
         return self.next_poll
 
-    def flushed(self, offset: int, now_ms: int) -> Ready:
-        """Note that the log is durable up to `offset`, as far as it was not truncated meanwhile."""
+    def flushed(self, now_ms: int) -> Ready:
+        """Look how far the log is durable, after an fsync of it was done.
+
+        The log alone knows: a step that stood in line between the fsync and this one may have cut the log and grown it again, and then
+        what the fsync covered is gone. So no offset of the fsync's time can be handed in; each cut lowers `flushed_offset` at once.
+        """
         ready = self.begin(now_ms)
-        offset = min(offset, self.log.flushed_offset, self.log_end)
+        offset = self.log.flushed_offset
         if offset > self.durable_end:
             self.durable_end = offset
             if isinstance(self.role, Leader):

@@ -132,7 +132,7 @@ def first_role(node: Replica, election: ElectionState) -> Role:
     if leader_id >= 0:
         endpoints = node.endpoints_of(leader_id)
         if endpoints:
-            return Follower(epoch, leader_id, endpoints, voted, now + config.fetch_timeout_ms, now + config.fetch_timeout_ms)
+            return Follower(epoch, leader_id, endpoints, voted, now, node.fetch_timeout(), now + config.fetch_timeout_ms)
     return Unattached(epoch, leader_id, voted, deadline_ms)
 
 

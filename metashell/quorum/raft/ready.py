@@ -6,7 +6,7 @@ only for a proof that it is: a `Durable`, which whoever writes quorum-state give
 A driver takes each Ready in the order in which the core gave them:
 1. write `ready.election` if it is not None (atomic replace, fsync of file and directory) and keep the Durable;
 2. `ready.messages(durable)` leave;
-3. `flush_to` asks for an fsync of the log up to that offset, which may run beside everything else; then `node.flushed(offset, now_ms)`;
+3. `flush_to` asks for an fsync of the log up to that offset, which may run beside everything else; then `node.flushed(now_ms)`;
 4. `freeze` asks that the downloaded snapshot be made complete and durable; then `node.snapshot_frozen(id, now_ms)`;
 5. `notices` go to the listeners.
 The log itself is written by the core through `ReplicatedLog`, into the system's cache; only 3 makes it durable. `appended` asks for

@@ -202,6 +202,15 @@ class Replica:
         timeout = max(self.config.election_timeout_ms, 1)
         return self.now_ms + timeout + self.random.randrange(timeout)
 
+    def fetch_timeout(self) -> int:
+        """A new random length of a follower's patience, in ms: between one and one and a half fetch timeouts.
+
+        Two followers that heard the same last word of their leader, within some ms, would else stand together and split the votes, again
+        and again (Raft, 5.2). It stays below the time after which a leader without followers resigns, as with Kafka's fixed timeout.
+        """
+        timeout = self.config.fetch_timeout_ms
+        return timeout + self.random.randrange(max(timeout // 2, 1))
+
     def may_stand(self) -> bool:
         """Whether it may ask for votes now. Epochs are int32: after the last one nobody can."""
         if self.recovering is not None or not self.config.may_stand or self.is_loading():

@@ -115,9 +115,20 @@ class Download:
 
 
 class Follower(EpochState):
-    """Fetches from a leader whose endpoints it knows. `leader_high_watermark` is what that said last, -1 before."""
+    """Fetches from a leader whose endpoints it knows. `leader_high_watermark` is what that said last, -1 before.
 
-    __slots__ = ("download", "fetch_deadline_ms", "has_fetched", "has_updated_leader", "leader_high_watermark", "update_deadline_ms")
+    It stands when it has heard nothing for `fetch_timeout_ms`, which is drawn once for each leader that it follows.
+    """
+
+    __slots__ = (
+        "download",
+        "fetch_deadline_ms",
+        "fetch_timeout_ms",
+        "has_fetched",
+        "has_updated_leader",
+        "leader_high_watermark",
+        "update_deadline_ms",
+    )
     name: Final = "follower"
 
     def __init__(
@@ -126,11 +137,13 @@ class Follower(EpochState):
         leader_id: int,
         endpoints: Endpoints,
         voted: ReplicaKey | None,
-        fetch_deadline_ms: int,
+        now_ms: int,
+        fetch_timeout_ms: int,
         update_deadline_ms: int,
     ) -> None:
         super().__init__(epoch, leader_id, endpoints, voted)
-        self.fetch_deadline_ms = fetch_deadline_ms
+        self.fetch_timeout_ms = fetch_timeout_ms
+        self.fetch_deadline_ms = now_ms + fetch_timeout_ms
         self.update_deadline_ms = update_deadline_ms
         self.has_fetched = False
         self.has_updated_leader = False

@@ -204,7 +204,7 @@ def handle_snapshot_response(node: Replica, source: int, response: FetchSnapshot
         return False
     if response.error == SNAPSHOT_NOT_FOUND or response.snapshot_id.offset < 0 or response.snapshot_id.epoch < 0:
         give_up_download(role, download)
-        role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+        role.fetch_deadline_ms = node.now_ms + role.fetch_timeout_ms
         return True
     if response.error != NONE:
         node.complain("a snapshot was answered by an error")
@@ -222,7 +222,7 @@ def handle_snapshot_response(node: Replica, source: int, response: FetchSnapshot
         give_up_download(role, download)
         return False
     download.part.append(response.records)
-    role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+    role.fetch_deadline_ms = node.now_ms + role.fetch_timeout_ms
     role.has_fetched = True
     if is_last:
         download.is_complete = True
@@ -256,7 +256,7 @@ def complete_download(node: Replica, id: OffsetAndEpoch) -> None:
             # It was asked for again under this leader, while the same snapshot of an earlier one was made durable.
             role.download.part.close()
         role.download = None
-        role.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+        role.fetch_deadline_ms = node.now_ms + role.fetch_timeout_ms
     # The state may be another one meanwhile, or a follower may have come further. A leader has all that is committed anywhere.
     is_useful = is_awaited or (not isinstance(role, Leader) and id.offset > node.log_end)
     if is_useful and id.offset >= node.committed:

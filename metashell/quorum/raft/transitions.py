@@ -108,7 +108,7 @@ def become_follower(node: Replica, epoch: int, leader_id: int, endpoints: Endpoi
     assert epoch > role.epoch or (epoch == role.epoch and role.leader_id in (NO_LEADER, leader_id)), "one leader an epoch"
     voted = role.voted if epoch == role.epoch else None
     now, config = node.now_ms, node.config
-    enter(node, Follower(epoch, leader_id, endpoints, voted, now + config.fetch_timeout_ms, now + config.fetch_timeout_ms))
+    enter(node, Follower(epoch, leader_id, endpoints, voted, now, node.fetch_timeout(), now + config.fetch_timeout_ms))
 
 
 def become_prospective(node: Replica) -> None:

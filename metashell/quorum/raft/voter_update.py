@@ -181,7 +181,7 @@ def handle_update_response(node: Replica, response: UpdateRaftVoterResponse) -> 
     # A leader before 4.1 does not know the request at level 0, and need not.
     if response.error == NONE or (response.error == UNSUPPORTED_VERSION and node.partition.kraft_version < 1):
         follower.has_updated_leader = True
-        follower.fetch_deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+        follower.fetch_deadline_ms = node.now_ms + follower.fetch_timeout_ms
         restart_update_timer(node, follower)
         return True
     return False

@@ -342,8 +342,8 @@ class Driver:
             return
         if self._log.flushed_offset >= self._flush_to:
             # The flush before took it along.
-            offset, self._flush_to = self._flush_to, None
-            self._step(lambda now_ms: self.node.flushed(offset, now_ms))
+            self._flush_to = None
+            self._step(self.node.flushed)
             return
         self._flush_to = None
         self._is_flushing = True
@@ -353,12 +353,12 @@ class Driver:
     def _flushed(self, token: Any) -> None:
         self._is_flushing = False
         try:
-            offset = self._log.finish_flush(token)
+            self._log.finish_flush(token)
         except OSError as refused:
             self.stop(refused)
             return
         if not self._is_stopped:
-            self._step(lambda now_ms: self.node.flushed(offset, now_ms))
+            self._step(self.node.flushed)
             self._flush()
 
     def _freeze(self, id: OffsetAndEpoch) -> None:

@@ -67,7 +67,7 @@ class Host:
         if ready.flush_to is not None:
             offset = min(ready.flush_to, self.log.end_offset)
             self.log.flush_to(offset)
-            self.pump.later(0, lambda: self.step(lambda: self.node.flushed(offset, self.pump.now_ms)))
+            self.pump.later(0, lambda: self.step(lambda: self.node.flushed(self.pump.now_ms)))
         if ready.freeze is not None:
             part, id = self.node.downloaded_part(), ready.freeze
             assert part is not None

@@ -215,7 +215,7 @@ class Quorum:
     def _flush(self, id: int, offset: int) -> None:
         log = self.disks[id].log
         log.flush_to(min(offset, log.end_offset))
-        self._take(id, self.nodes[id].flushed(offset, self.now))
+        self._take(id, self.nodes[id].flushed(self.now))
 
     def _frozen(self, id: int, snapshot: OffsetAndEpoch) -> None:
         self._take(id, self.nodes[id].snapshot_frozen(snapshot, self.now))

@@ -82,7 +82,7 @@ class Solo:
     def flush(self) -> None:
         """All of the log is durable."""
         self.log.flush_to(self.log.end_offset)
-        self.work(self.node.flushed(self.log.end_offset, self.now_ms))
+        self.work(self.node.flushed(self.now_ms))
 
     def wait(self, duration_ms: int) -> None:
         """Let time pass, and poll whenever it is due."""

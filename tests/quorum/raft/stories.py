@@ -89,7 +89,7 @@ class Teller:
 
     def flush(self) -> None:
         self.log.flush_to(self.log.end_offset)
-        self.step(lambda: self.node.flushed(self.log.end_offset, self.story.now_ms))
+        self.step(lambda: self.node.flushed(self.story.now_ms))
 
     def send(self, messages: list[Any]) -> list[str]:
         """Put messages on their way; one text for those that say the same."""

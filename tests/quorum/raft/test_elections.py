@@ -32,7 +32,7 @@ from metashell.quorum.raft.messages import (
     VoteResponse,
 )
 from metashell.quorum.raft.ready import ElectionState
-from metashell.quorum.raft.roles import Tally
+from metashell.quorum.raft.roles import Follower, Tally
 from metashell.quorum.raft.transitions import EPOCH_STEP_MAX, EPOCHS_PLENTY
 from metashell.quorum.raft.voters import KRaftVersion, SnapshotFooter, SnapshotHeader, Voter, VoterSet, write_control_batch
 from tests.quorum.raft.made import data_batch
@@ -459,8 +459,10 @@ def test_more_endpoints_of_the_leader_are_taken_up_and_fewer_are_not() -> None:
 
 def test_begin_quorum_epoch_does_not_count_as_hearing_from_the_leader() -> None:
     solo = follower()
+    assert isinstance(solo.node.role, Follower)
+    patience_ms = solo.node.role.fetch_timeout_ms
     for _ in range(4):
-        solo.wait(490)
+        solo.wait(patience_ms // 4 - 10)
         assert solo.node.state_name == "follower"
         solo.ask(begin(3, EPOCH))
     solo.wait(50)

@@ -6,7 +6,14 @@ import pytest
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, UNKNOWN_LEADER_EPOCH
 from metashell.common.values import OffsetAndEpoch
-from metashell.quorum.raft.messages import FetchRequest, FetchResponse, FetchSnapshotRequest, FetchSnapshotResponse, UpdateRaftVoterRequest
+from metashell.quorum.raft.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    UpdateRaftVoterRequest,
+    UpdateRaftVoterResponse,
+)
 from metashell.quorum.raft.ready import Committed, ElectionState, Send, SnapshotToLoad, TruncatedTo
 from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.raft.roles import Follower
@@ -106,7 +113,7 @@ def test_a_leader_that_lets_nothing_be_truncated_is_followed_and_asked_again_aft
     solo.now_ms += 100
     solo.answer(send, fetched(LEADER, EPOCH, diverging=OffsetAndEpoch(9, 2)))
     assert solo.node.complaints == 1 and solo.node.connections.is_backing_off(LEADER, solo.now_ms)
-    assert solo.node.role.fetch_deadline_ms == solo.now_ms + solo.node.config.fetch_timeout_ms  # type: ignore[union-attr]
+    assert solo.node.role.fetch_deadline_ms == solo.now_ms + solo.node.role.fetch_timeout_ms  # type: ignore[union-attr]
 
 
 def test_a_server_that_is_behind_is_left_alone_for_a_while() -> None:
@@ -159,7 +166,7 @@ def test_only_answers_of_the_leader_start_the_fetch_timer_anew() -> None:
         fetched_by(solo, fetched(LEADER, EPOCH))
         assert isinstance(solo.node.role, Follower) and solo.node.role.has_fetched
     solo.fail(solo.next_fetch(), BROKER_NOT_AVAILABLE)
-    solo.wait(2_001)
+    solo.wait(solo.node.role.fetch_timeout_ms + 1)
     assert solo.node.state_name == "prospective"
 
 
@@ -346,12 +353,16 @@ def test_a_crash_between_a_complete_download_and_the_new_log_is_made_good_at_the
 
 def test_a_voter_tells_each_leader_of_itself_once() -> None:
     solo = follower(1, 4)
-    for _ in range(4):
+    updates = 0
+    for _ in range(6):
         solo.now_ms += 1_000
         solo.poll()
         for send, _ in solo.take(FetchRequest):
             solo.answer(send, fetched(LEADER, EPOCH))
-    assert len(solo.take(UpdateRaftVoterRequest)) == 1
+        for send, _ in (told := solo.take(UpdateRaftVoterRequest)):
+            solo.answer(send, UpdateRaftVoterResponse(NONE, LEADER, EPOCH, endpoint(LEADER)))
+        updates += len(told)
+    assert updates == 1
 
 
 def test_a_snapshot_that_is_durable_after_its_leader_fell_silent_is_taken_all_the_same() -> None:

@@ -3,11 +3,16 @@ Standing without waiting for an election timeout: for who starts a quorum and kn
 
 from __future__ import annotations
 
+from random import Random
+
 from metashell.common.values import OffsetAndEpoch
+from metashell.quorum.raft.appending import append_fetched, check_fetched, truncate
+from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import ElectionState
+from metashell.quorum.raft.roles import Follower
 from tests.quorum.raft.pump import Host, Pump, settings
 from tests.quorum.raft.quorum import Quorum
-from tests.quorum.raft.solo import Solo, log_of
+from tests.quorum.raft.solo import Solo, batches, fetched, log_of
 
 
 def quorum(seed: int = 1) -> Pump:
@@ -183,3 +188,32 @@ def test_a_restarted_quorum_is_led_soon_by_who_has_the_longest_log() -> None:
     longest = max((2, 3), key=lambda id: quorum.nodes[id].log_end)
     quorum.take(longest, quorum.nodes[longest].stand(quorum.now))
     assert quorum.run(50, lambda: quorum.nodes[longest].state_name == "leader")
+
+
+def test_an_fsync_covers_nothing_that_was_cut_off_before_its_step() -> None:
+    """The fsync covered four batches; before the step that hears of it, a leader cut the log to two and sent two others."""
+    solo = Solo(ElectionState(4, 3), log_of(1, 1))
+    solo.answer(solo.next_fetch(), fetched(3, 4, batches(2, 1, 1)))
+    assert solo.flush_to == 4
+    solo.log.flush_to(4)
+    truncate(solo.node, 2)
+    append_fetched(solo.node, check_fetched(batches(2, 2, 2), 2, 1, 4))
+    solo.work(solo.node.flushed(solo.now_ms))
+    assert (solo.node.log_end_offset, solo.node.durable_end) == (4, 2)
+    solo.flush()
+    assert solo.node.durable_end == 4
+
+
+def test_two_followers_lose_patience_at_different_times() -> None:
+    """They heard the last word of their leader at the same time. With one timeout for all they would stand together."""
+
+    def patience_ms(seed: int) -> int:
+        node = RaftNode(settings(1), log_of(3, 4), ElectionState(5, 3), random=Random(seed), now_ms=0, wall_ms=1)
+        assert isinstance(node.role, Follower)
+        return node.role.fetch_timeout_ms
+
+    drawn = [patience_ms(seed) for seed in range(100)]
+    assert patience_ms(7) == drawn[7]
+    assert all(2_000 <= each < 3_000 for each in drawn)
+    apart = [abs(one - other) > 20 for one, other in zip(drawn[::2], drawn[1::2], strict=True)]
+    assert sum(apart) > 40

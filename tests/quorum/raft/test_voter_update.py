@@ -431,7 +431,8 @@ def test_an_answer_to_an_update_counts_as_hearing_from_the_leader_unless_it_refu
     assert solo.node.connections.is_backing_off(3, solo.now_ms) is not is_fine
     solo.sent.clear()
     solo.node.connections.reset()
-    solo.wait(1_950)
+    patience_ms = solo.node.role.fetch_timeout_ms  # type: ignore[union-attr]
+    solo.wait(patience_ms - 50)
     assert (solo.node.state_name == "follower") is is_fine
     # A leader that was told at level 0 is not told again.
     assert not (is_fine and solo.take(UpdateRaftVoterRequest))
