@@ -8,10 +8,23 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.error_codes import NONE
-from metashell.quorum.raft import appending, elections, fetch, polling, progress, reconfiguration, roles, snapshots, transitions
+from metashell.quorum.raft import (
+    appending,
+    elections,
+    epoch_guard,
+    fetch,
+    polling,
+    progress,
+    reconfiguration,
+    roles,
+    snapshots,
+    transitions,
+)
 from metashell.quorum.raft import appending as append_check
+from metashell.quorum.raft import node as node_module
 from metashell.quorum.raft import polling as startup
 from metashell.quorum.raft import transitions as common
+from metashell.quorum.raft.messages import VoteRequest, VoteResponse
 from metashell.quorum.raft.partition_state import EpochCache, PartitionState
 from metashell.quorum.raft.ready import NEVER, DurableEnd, ElectionState
 from metashell.quorum.raft.replica import Replica
@@ -328,8 +341,29 @@ def a_candidate_outside_of_the_voters_waits_for_ever() -> list[Patch]:
 
 
 def any_epoch_is_taken() -> list[Patch]:
-    """A peer may name the last epoch there is."""
-    return [(common, "is_plausible_epoch", lambda node, epoch: True)]
+    """Whoever asks for something may name the last epoch there is."""
+    return [(epoch_guard, "check_request_epoch", lambda *named, **others: NONE)]
+
+
+def voters_are_where_the_set_says() -> list[Patch]:
+    """A voter is asked at its address in the voter set, whoever put it there, and nowhere else."""
+
+    def address_of(node: Replica, id: int, missed: int) -> Any:
+        return node.voters.endpoint(id, node.config.default_listener)
+
+    return [(Replica, "address_of", address_of)]
+
+
+def a_vote_counts_only_from_who_believes_in_the_same_leader() -> list[Patch]:
+    """A pre-vote of a replica that takes another one for the leader is refused, though neither hears of its own."""
+
+    def handle(node: Replica, source: int, response: Any) -> bool:
+        if not common.is_consistent(node, response.leader_id, response.epoch):
+            return False
+        return original(node, source, response)
+
+    original = elections.handle_vote_response
+    return [(node_module, "_RESPONSES", {**node_module._RESPONSES, VoteRequest: (VoteResponse, handle)})]
 
 
 def a_log_that_lost_batches_votes() -> list[Patch]:
@@ -376,7 +410,9 @@ BUGS = table_of(
     a_candidacy_goes_on_after_a_restart,
     Bug(who_has_batches_of_its_epoch_led_it, {"profile": "forgetful-disks"}),
     Bug(a_candidate_outside_of_the_voters_waits_for_ever, {"profile": "late-downloads-among-old-peers"}),
-    any_epoch_is_taken,
+    Bug(any_epoch_is_taken, {"profile": "strange-epochs"}),
+    Bug(voters_are_where_the_set_says, {"profile": "strange-epochs"}),
+    Bug(a_vote_counts_only_from_who_believes_in_the_same_leader, {"profile": "strange-epochs"}),
     a_log_that_lost_batches_votes,
     *found.BUGS,
 )

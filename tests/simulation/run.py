@@ -59,7 +59,7 @@ def settle_down(world: World) -> bool:
     if not finds_leader(world):
         return False
     liveness.check_progress(world)
-    clients.check_logs(world)
+    clients.check_logs(world, liveness.followers(world))
     liveness.check_stable(world)
     return True
 
@@ -127,7 +127,7 @@ def restart_all(world: World) -> None:
     if leader is None or not leader.log.holds(tip):
         raise Violation("L3 LeaderCompleteness", f"{leader and leader.name} leads after the restart and its log lacks {tip}")
     liveness.check_progress(world)
-    clients.check_logs(world)
+    clients.check_logs(world, liveness.followers(world))
 
 
 CORE = Simulation("core", draw, build, play, EVENTS, BUGS)

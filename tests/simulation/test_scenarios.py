@@ -6,12 +6,16 @@ from contextlib import nullcontext
 
 import pytest
 
+from metashell.codec.registry import message_type
+from metashell.quorum.controller.authorizer import Operation
+from metashell.quorum.server.apis import _RAFT
 from tests.simulation.bugs import patched
 from tests.simulation.checkers import liveness
 from tests.simulation.found import an_observer_keeps_faith_with_a_dead_leader
 from tests.simulation.host import Host
 from tests.simulation.options import Options
 from tests.simulation.quorum import build
+from tests.simulation.strangers import RIGHTS
 from tests.simulation.violation import Violation
 from tests.simulation.world import World, restart
 
@@ -58,3 +62,12 @@ def test_an_observer_that_nobody_answers_waits_between_its_questions() -> None:
     world.run(world.now + 20_000, liveness.NEVER_EVENTS)
     assert world.events < events + 4_000
     world.close()
+
+
+def test_strangers_say_what_the_server_lets_their_right_say() -> None:
+    for right, kinds in RIGHTS.items():
+        for kind in kinds:
+            assert _RAFT[message_type("request", kind.__name__).key] is Operation[right]
+    # What is left needs ALTER, and with it anybody may remove the voters one by one.
+    said = {message_type("request", kind.__name__).key for kinds in RIGHTS.values() for kind in kinds}
+    assert {right for key, right in _RAFT.items() if key not in said} == {Operation.ALTER}

@@ -65,7 +65,8 @@ class World:
 
     `cuts` are directed pairs of hosts that cannot talk, `blocked` hosts that get no requests, `slow_links` the bytes a ms of pairs. `disks`
     has the logs of all metadata directories that ever were, also of lost ones. `adding` is when an operator last asked to add a replica
-    (-1: to remove any), `moved` the addresses that replicas had before. `counts` is what happened, for the summary.
+    (-1: to remove any), `moved` the addresses that replicas had before. `counts` is what happened, for the summary. `lies` has (epoch,
+    leader) of what strangers said.
     """
 
     def __init__(self, options: Options, history: History, trace: Trace | None = None) -> None:
@@ -101,6 +102,7 @@ class World:
         self.folder: Path | None = None
         self.work: Work
         self.is_spinning = (0, 0)
+        self.lies: set[tuple[int, int]] = set()
         self.has_triggers = triggers.are_wanted(options)
         self.set_faults(True)
 

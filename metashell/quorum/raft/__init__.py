@@ -35,7 +35,7 @@ Where it is stricter or kinder than Kafka:
 - votes, pre-votes and fetches name the end of the log only when all of it is durable (`ready.DurableEnd`), and a candidacy ends with its
   process; a vote is given again in the same epoch only to a log that is still long enough;
 - a step that changes the role appends nothing, so that the log is never ahead of quorum-state;
-- no single message uses up the epochs (`transitions.is_plausible_epoch`);
+- no messages use up the epochs: who is no voter, and a pre-vote, never moves one, and a voter far ahead is asked itself (`epoch_guard`);
 - what would kill a Kafka replica is refused, counted in `complaints` and followed by a pause; none of it is sent: an answer names a leader
   only with an endpoint, and never its asker;
 - a leader that is named without endpoints is remembered, and followed as soon as they are known;

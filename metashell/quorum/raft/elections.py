@@ -27,13 +27,14 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.common.values import NO_LEADER, ReplicaKey
-from metashell.quorum.raft import transitions
+from metashell.common.values import NO_LEADER, ZERO_UUID, ReplicaKey
+from metashell.quorum.raft import epoch_guard, transitions
 from metashell.quorum.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -47,13 +48,17 @@ def handle_vote_request(node: Replica, token: object, request: VoteRequest, list
     if error := transitions.check_addressed(node, request):
         node.reply(token, VoteResponse(error))
         return
+    is_addressee = node.is_local(request.voter_id, request.voter_directory_id)
     error = check_vote_request(node, request)
     granted = False
+    if error == UNKNOWN_LEADER_EPOCH and not is_addressee:
+        # The sender looks for another one, which is not here.
+        error = INVALID_VOTER_KEY
     if error == NONE:
         if request.epoch > node.role.epoch:
-            # Also for a pre-vote, and before the addressee is looked at: the epoch exists.
+            # Before the addressee is looked at: the epoch exists.
             transitions.become_unattached(node, request.epoch)
-        if not node.is_local(request.voter_id, request.voter_directory_id):
+        if not is_addressee:
             error = INVALID_VOTER_KEY
         else:
             granted = decide_vote(node, request)
@@ -69,9 +74,20 @@ def check_vote_request(node: Replica, request: VoteRequest) -> int:
         return INVALID_REQUEST
     if epoch < node.role.epoch:
         return FENCED_LEADER_EPOCH
-    if not transitions.is_plausible_epoch(node, epoch):
-        return UNKNOWN_LEADER_EPOCH
-    return INVALID_REQUEST if request.candidate_id < 0 else NONE
+    candidate_id, binds = request.candidate_id, not request.pre_vote
+    if error := epoch_guard.check_request_epoch(node, candidate_id, request.candidate_directory_id, epoch, binds=binds):
+        return error
+    return INVALID_REQUEST if candidate_id < 0 else NONE
+
+
+def handle_inquiry_response(node: Replica, source: int, response: FetchSnapshotResponse) -> bool:
+    """Take over the epoch and leader that an asked voter told; return False, for a pause, so that it is not asked again at once."""
+    known = node.role.epoch
+    transitions.handle_response(node, response)
+    if node.role.epoch == known:
+        # Perhaps it was another one that answered: an inquiry does not name its addressee.
+        node.miss(source)
+    return False
 
 
 def decide_vote(node: Replica, request: VoteRequest) -> bool:
@@ -158,12 +174,14 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
         return due
     for id in role.tally.unrecorded():
         voter = node.voters.voters.get(id)
-        endpoint = None if voter is None else voter.endpoints.get(config.default_listener)
-        if voter is None or endpoint is None:
-            continue
         ready_at = connections.ready_at(id, now)
         if ready_at > now:
             due = min(due, ready_at)
+            continue
+        if connections.has_timed_out(id, now):
+            node.miss(id)
+        endpoint = node.address_of(id, node.misses.get(id, 0))
+        if voter is None or endpoint is None:
             continue
         request = VoteRequest(
             config.cluster_id,
@@ -183,7 +201,16 @@ def request_votes(node: Replica, role: Prospective | Candidate) -> int:
 
 def handle_vote_response(node: Replica, source: int, response: VoteResponse) -> bool:
     """Count an answer; return whether its connection is fine."""
+    asking = node.role
+    if isinstance(asking, Prospective) and response.granted and response.error == NONE and response.epoch == asking.epoch:
+        # Whoever it takes for the leader: it does not hear from that one. Two voters may each have been told of another leader by somebody
+        # who is gone, and would else never believe each other.
+        return count_vote_answer(node, asking, source, granted=True)
     is_fine = transitions.handle_plain_response(node, response, "a vote")
+    if response.error == INVALID_VOTER_KEY:
+        node.miss(source)
+    else:
+        node.misses.pop(source, None)
     if is_fine is not None:
         return is_fine
     role = node.role
@@ -259,7 +286,10 @@ def follow_sender(node: Replica, request: BeginQuorumEpochRequest | EndQuorumEpo
         return FENCED_LEADER_EPOCH
     if leader_id < 0:
         return INVALID_REQUEST
-    if not transitions.is_plausible_epoch(node, epoch):
+    if error := epoch_guard.check_request_epoch(node, leader_id, ZERO_UUID, epoch, binds=True):
+        return error
+    if node.role.leader_id != leader_id and not epoch_guard.knows_voter(node, leader_id):
+        node.complain(f"{leader_id}, which is no voter here, says that it leads epoch {epoch}")
         return UNKNOWN_LEADER_EPOCH
     if not transitions.is_consistent(node, leader_id, epoch):
         # The sender may be confused, but is not to be killed: an error that it logs and forgets.

@@ -46,7 +46,7 @@ from metashell.quorum.raft.messages import (
 )
 from metashell.quorum.raft.progress import Metrics, metrics, progress_listeners
 from metashell.quorum.raft.ready import NEVER, CorrelationId, ElectionState, Listener, ListenerId, Ready
-from metashell.quorum.raft.replica import Random, Replica
+from metashell.quorum.raft.replica import INQUIRIES_BELOW, Random, Replica
 from metashell.quorum.raft.replicated_log import PartialSnapshot, ReplicatedLog
 from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 
@@ -94,11 +94,11 @@ class RaftNode(Replica):
     def handle_response(self, destination: int, correlation_id: CorrelationId, response: Response, now_ms: int) -> Ready:
         """Take the answer to a Send. One that is not awaited any more changes nothing."""
         ready = self.begin(now_ms)
-        connections = self.connections
-        request = connections.take_awaited(destination, correlation_id)
-        if request is None:
+        awaited = self.connections_to(destination).find_awaited(destination, correlation_id)
+        if awaited is None:
             return ready
-        awaited_class, handle = _RESPONSES[request.__class__]
+        request, self.answering = awaited.request, awaited.endpoint
+        awaited_class, handle = _RESPONSES[request.__class__] if destination > INQUIRIES_BELOW else _INQUIRY_RESPONSE
         if response.__class__ is not awaited_class:
             self.complain("a request was answered by an answer to another one")
             is_fine = False
@@ -116,10 +116,14 @@ class RaftNode(Replica):
     def handle_failure(self, destination: int, correlation_id: CorrelationId, error_code: int, now_ms: int) -> Ready:
         """Note that a Send got no answer: BROKER_NOT_AVAILABLE, NETWORK_EXCEPTION, or UNSUPPORTED_VERSION where it could not be encoded."""
         ready = self.begin(now_ms)
-        request = self.connections.take_awaited(destination, correlation_id)
-        if request is None:
+        awaited = self.connections_to(destination).find_awaited(destination, correlation_id)
+        if awaited is None:
             return ready
+        request = awaited.request
         is_fine = self._handle_top_error(request, error_code)
+        is_old = error_code == UNSUPPORTED_VERSION and isinstance(request, VoteRequest) and request.pre_vote
+        if (isinstance(request, VoteRequest) and not is_old) or destination <= INQUIRIES_BELOW:
+            self.miss(destination)
         if request.__class__ is ApiVersionsRequest:
             reconfiguration.handle_api_versions(self, destination, ApiVersionsResponse(error_code))
         elif request.__class__ is UpdateRaftVoterRequest and error_code == UNSUPPORTED_VERSION:
@@ -338,12 +342,13 @@ class RaftNode(Replica):
 
     def _settle(self, destination: int, correlation_id: CorrelationId, is_fine: bool) -> None:
         # A transition, or a new request to the same destination, has replaced what was awaited.
-        if self.connections.take_awaited(destination, correlation_id) is None:
+        connections = self.connections_to(destination)
+        if connections.find_awaited(destination, correlation_id) is None:
             return
         if is_fine:
-            self.connections.succeeded(destination)
+            connections.succeeded(destination)
         else:
-            self.connections.failed(destination, self.now_ms)
+            connections.failed(destination, self.now_ms)
 
     def _handle_top_error(self, request: Request, error: int) -> bool:
         """Handle an error in place of a whole answer; return False, for a pause of the connection, unless there is a way on."""
@@ -391,6 +396,7 @@ _REQUESTS: Final[dict[type, RequestHandler]] = {
     DescribeQuorumRequest: _describe,
     ApiVersionsRequest: _tell_versions,
 }
+_INQUIRY_RESPONSE: Final[tuple[type, ResponseHandler]] = (FetchSnapshotResponse, elections.handle_inquiry_response)
 _JOIN_REQUESTS: Final = frozenset((AddRaftVoterRequest, RemoveRaftVoterRequest))
 _RESPONSES: Final[dict[type, tuple[type, ResponseHandler]]] = {
     VoteRequest: (VoteResponse, elections.handle_vote_response),

@@ -190,12 +190,13 @@ PAUSES_MAX = 64
 
 
 class Awaited:
-    """A request that was sent and not answered, or failed: `backing_off` until `since_ms` plus the pause."""
+    """A request that was sent to `endpoint` and not answered, or failed: `backing_off` until `since_ms` plus the pause."""
 
-    __slots__ = ("backing_off", "correlation_id", "request", "since_ms")
+    __slots__ = ("backing_off", "correlation_id", "endpoint", "request", "since_ms")
 
-    def __init__(self, correlation_id: CorrelationId, request: Request, since_ms: int) -> None:
+    def __init__(self, correlation_id: CorrelationId, endpoint: Endpoint, request: Request, since_ms: int) -> None:
         self.correlation_id = correlation_id
+        self.endpoint = endpoint
         self.request = request
         self.since_ms = since_ms
         self.backing_off = False
@@ -252,19 +253,19 @@ class Connections:
         times = [entry.since_ms + timeout_ms for entry in self.entries.values() if not entry.backing_off]
         return min([time for time in times if time > now_ms], default=NEVER)
 
-    def sent(self, destination: int, request: Request, now_ms: int) -> CorrelationId:
+    def sent(self, destination: int, endpoint: Endpoint, request: Request, now_ms: int) -> CorrelationId:
         """Note that `request` leaves; returns its correlation id."""
         correlation_id = self._next_correlation_id
         self._next_correlation_id = CorrelationId((correlation_id + 1) & 0x7FFFFFFF)
-        self.entries[destination] = Awaited(correlation_id, request, now_ms)
+        self.entries[destination] = Awaited(correlation_id, endpoint, request, now_ms)
         return correlation_id
 
-    def take_awaited(self, destination: int, correlation_id: CorrelationId) -> Request | None:
+    def find_awaited(self, destination: int, correlation_id: CorrelationId) -> Awaited | None:
         """The request that an answer belongs to, None for a late or foreign answer; the destination stays as it was."""
         entry = self.entries.get(destination)
         if entry is None or entry.backing_off or entry.correlation_id != correlation_id:
             return None
-        return entry.request
+        return entry
 
     def succeeded(self, destination: int) -> None:
         self.entries.pop(destination, None)

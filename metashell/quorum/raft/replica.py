@@ -23,6 +23,7 @@ from metashell.quorum.raft.messages import (
     RaftConfig,
     Request,
     Response,
+    VoteRequest,
 )
 from metashell.quorum.raft.partition_state import EpochCache, PartitionState
 from metashell.quorum.raft.ready import (
@@ -43,6 +44,9 @@ from metashell.quorum.raft.replicated_log import PartialSnapshot, ReplicatedLog
 from metashell.quorum.raft.roles import Follower, Leader, Role, Unattached
 from metashell.quorum.raft.voters import VoterSet
 
+INQUIRIES_BELOW: Final = -(1 << 32) + 1
+"""Destinations below are inquiries: one for each node id (`epoch_guard`)."""
+
 
 class Random(Protocol):
     """The source of random election timeouts: a `random.Random` fits."""
@@ -57,10 +61,12 @@ class Replica:
     role knows, None where it knows none. `durable_end` is how far the own log is durable, `recovering` why this replica has no vote (None
     where it has). `last_epoch` is that of the last batch, of the latest snapshot where the log is empty, else 0. `has_news` asks for a
     look at the listeners; `ended` is a leadership that this step ended. `complaints` counts what peers sent and must not,
-    `last_complaint` says it.
+    `last_complaint` says it. `answering` is the address whose answer the step handles; `inquiries` are the requests of `epoch_guard`.
+    `misses` is how often voters were not found where they were asked, by destination (`address_of`).
     """
 
     __slots__ = (
+        "answering",
         "committed",
         "complaints",
         "config",
@@ -74,6 +80,7 @@ class Replica:
         "has_new_watermark",
         "has_news",
         "high_watermark",
+        "inquiries",
         "is_voter",
         "last_complaint",
         "last_epoch",
@@ -83,6 +90,7 @@ class Replica:
         "local_key",
         "log",
         "log_end",
+        "misses",
         "next_poll",
         "now_ms",
         "own_endpoints",
@@ -132,6 +140,11 @@ class Replica:
         self.stats = Stats()
         self.next_poll = now_ms
         self.connections = _connections(config, self.own_endpoints, self.local_id, random)
+        # An election waits for the answer, and there may be nobody at the address: a candidacy has time for several.
+        patience_ms = min(config.request_timeout_ms, config.election_timeout_ms // 4)
+        self.inquiries = Connections(patience_ms, config.retry_backoff_ms, (), 0)
+        self.answering: Endpoint | None = None
+        self.misses: dict[int, int] = {}
         self.role: Role = Unattached(0, NO_LEADER, None, NEVER)
         self.election = election
         self.election_version = 0
@@ -157,7 +170,12 @@ class Replica:
         self._send(destination, endpoint, message)
 
     def _send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
-        self.ready.add(Send(destination, endpoint, self.connections.sent(destination, message, self.now_ms), message))
+        correlation_id = self.connections_to(destination).sent(destination, endpoint, message, self.now_ms)
+        self.ready.add(Send(destination, endpoint, correlation_id, message))
+
+    def connections_to(self, destination: int) -> Connections:
+        """Where requests to a destination are awaited: those to inquire of a voter neither block others nor are forgotten with them."""
+        return self.connections if destination > INQUIRIES_BELOW else self.inquiries
 
     def reply(self, token: object, message: Response) -> None:
         self.ready.add(Reply(token, message))
@@ -273,6 +291,36 @@ class Replica:
     def endpoints_of(self, id: int) -> Endpoints:
         """The endpoints of a node as the voter set has them, empty where it does not."""
         return self.voters.endpoints(id)
+
+    def address_of(self, id: int, missed: int) -> Endpoint | None:
+        """Return where to ask a voter for its vote or its epoch: at its address in the voter set, and where it is not there at others.
+
+        The set may have a wrong one: the voter has moved, or somebody told the leader so in its name. It puts that right itself as soon as
+        there is a leader, but without its vote there may be none. So the addresses of the configuration are tried in turn. A request for a
+        vote names its addressee, which nobody else takes for itself; at level 0 it may be of a version that does not.
+        """
+        config = self.config
+        listed = self.voters.endpoint(id, config.default_listener)
+        if not missed or self.partition.kraft_version < 1:
+            return listed
+        named = config.static_voters.get(id)
+        own = self.own_endpoints.values()
+        known = [named, *(server for server in config.bootstrap_servers if server not in own)]
+        others = [endpoint for endpoint in dict.fromkeys(known) if endpoint not in (None, listed)]
+        # The listed address is the likely one, also when the voter was only slow.
+        return listed if missed % 2 == 0 or not others else others[missed // 2 % len(others)]
+
+    def forget_requests(self) -> None:
+        """The state changes: nothing is awaited any more. Who was asked for a vote in good time and was silent may be elsewhere."""
+        since_ms = self.now_ms - self.config.election_timeout_ms // 4
+        for destination, awaited in self.connections.entries.items():
+            if isinstance(awaited.request, VoteRequest) and not awaited.backing_off and awaited.since_ms <= since_ms:
+                self.miss(destination)
+        self.connections.reset()
+
+    def miss(self, destination: int) -> None:
+        """A voter was not found where it was asked."""
+        self.misses[destination] = self.misses.get(destination, 0) + 1
 
     def latest_snapshot(self) -> OffsetAndEpoch | None:
         snapshots = self.log.snapshots()

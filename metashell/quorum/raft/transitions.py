@@ -33,8 +33,8 @@ Every message names an epoch, and many a leader. With 5 as our own epoch and 1 a
     epoch 6, leader is us       cannot be, or we lost what we wrote: a complaint
 
 Requests that only a leader answers never move the epoch, however high theirs is (`check_leader_request`): the asker will hear of its
-leader by other ways, and a stray replica with a large number must not unseat a leader by fetching. Votes, BeginQuorumEpoch,
-EndQuorumEpoch and all answers do move it.
+leader by other ways, and a stray replica with a large number must not unseat a leader by fetching. Nor do pre-votes. Votes,
+BeginQuorumEpoch and EndQuorumEpoch of known voters do, within bounds, and answers; `epoch_guard` has the rules, and why.
 
 An answer names a leader only together with an endpoint on the listener that was asked: a Kafka peer that hears of a leader it cannot reach
 dies. No answer says that its asker leads. It may have led and been restarted, and then it is resigned; in any other state it dies of that.
@@ -44,7 +44,7 @@ validateLeaderOnlyRequest, LeaderState.appendStartOfEpochControlRecords."""
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from metashell.codec.error_codes import (
     BROKER_NOT_AVAILABLE,
@@ -57,7 +57,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_LEADER_EPOCH,
 )
 from metashell.common.values import NO_LEADER, ReplicaKey
-from metashell.quorum.raft import progress
+from metashell.quorum.raft import epoch_guard, progress
 from metashell.quorum.raft.accumulator import BatchAccumulator
 from metashell.quorum.raft.messages import AboutPartition, Endpoint, Endpoints, FetchResponse, PartitionResponse, UpdateRaftVoterResponse
 from metashell.quorum.raft.ready import NEVER
@@ -195,7 +195,7 @@ def enter(node: Replica, role: Role) -> None:
     node.role = role
     if isinstance(old, Prospective | Candidate) and isinstance(role, Leader | Follower):
         node.stats.elected(node.now_ms - old.since_ms)
-    node.connections.reset()
+    node.forget_requests()
     node.persist(role)
     node.has_news = True
     if old.__class__ is Leader:
@@ -267,23 +267,6 @@ def is_consistent(node: Replica, leader_id: int, epoch: int) -> bool:
     return epoch > role.epoch or role.leader_id in (NO_LEADER, leader_id)
 
 
-EPOCHS_PLENTY: Final = 1 << 30
-EPOCH_STEP_MAX: Final = 1 << 16
-"""How far a peer may move the epoch on once half of all epochs is used up, where elections alone get in thirty years."""
-
-
-def is_plausible_epoch(node: Replica, epoch: int) -> bool:
-    """Whether there may be such an epoch; one that is not is counted as a complaint and never adopted.
-
-    Epochs are int32, and after the last one nobody stands. While most of them are left any step is taken, because a replica may have been
-    away for long. From `EPOCHS_PLENTY` on only small steps are, so that no single message takes them all.
-    """
-    if epoch <= max(node.role.epoch, EPOCHS_PLENTY) + EPOCH_STEP_MAX:
-        return True
-    node.complain(f"a peer speaks of epoch {epoch}, here it is {node.role.epoch}")
-    return False
-
-
 def handle_leader(node: Replica, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
     """Move to the epoch and leader that a consistent message names; whether the state changed.
 
@@ -318,7 +301,7 @@ def handle_response(node: Replica, response: Answer) -> bool | None:
     if epoch < role.epoch or error == UNKNOWN_LEADER_EPOCH:
         # Who is behind will say the same until it has caught up: Kafka asks again at once, here it is after the pause.
         return False
-    if not is_plausible_epoch(node, epoch):
+    if not epoch_guard.is_answer_believed(node, epoch):
         return False
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")

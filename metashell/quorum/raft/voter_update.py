@@ -54,7 +54,12 @@ def check_update_request(node: Replica, request: UpdateRaftVoterRequest) -> int:
     error = transitions.check_leader_request(node, request.epoch)
     if error != NONE:
         return error
-    if request.voter_id < 0 or request.directory_id == ZERO_UUID or node.config.default_listener not in request.endpoints:
+    if (
+        request.voter_id < 0
+        or request.voter_id == node.local_id
+        or request.directory_id == ZERO_UUID
+        or node.config.default_listener not in request.endpoints
+    ):
         return INVALID_REQUEST
     if request.min_version < 0 or request.max_version < request.min_version or not reconfiguration.are_plausible(request.endpoints):
         return INVALID_REQUEST

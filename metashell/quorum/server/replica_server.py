@@ -38,6 +38,10 @@ REQUESTS_MAX: Final = 4
 """Requests of one connection that are taken in before they are answered; replicas of Kafka have one, its clients up to five."""
 
 
+COMPLAINT_PAUSE_S: Final = 10.0
+"""Between two lines about what peers sent and must not."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Parts:
     """The parts that a replica gets: its disk, a random source, and its listeners.
@@ -89,6 +93,8 @@ class ReplicaServer:
         self._seen_line = ""
         self._is_recovering = False
         self._complaints = 0
+        self._next_complaint_s = 0.0
+        self._late_complaint: asyncio.TimerHandle | None = None
         self._troubles: dict[Endpoint, str] = {}
 
     async def open(self, *listeners: ListenerOptions) -> dict[str, Listener]:
@@ -198,6 +204,8 @@ class ReplicaServer:
         await self._close(0.0)
 
     async def _close(self, grace_s: float) -> None:
+        if self._late_complaint is not None:
+            self._late_complaint.cancel()
         if self._feed is not None:
             await self._feed.close()
         if self._links is not None:
@@ -237,9 +245,23 @@ class ReplicaServer:
                 self._seen_line = line
                 self._parts.on_event(ServerEvent(line, "state", state=node.state_name, epoch=node.epoch, leader_id=node.leader_id))
         if node.complaints != self._complaints:
-            self._complaints = node.complaints
-            text = f"complaint {node.complaints}: {node.last_complaint}"
-            self._parts.on_event(ServerEvent(text, "complaint", number=node.complaints, what=node.last_complaint))
+            now_s = asyncio.get_running_loop().time()
+            if now_s >= self._next_complaint_s:
+                self._report_complaint(now_s)
+            elif self._late_complaint is None:
+                # The last word of a flood is said when it is time.
+                self._late_complaint = asyncio.get_running_loop().call_at(self._next_complaint_s, self._look)
+
+    def _report_complaint(self, now_s: float) -> None:
+        """Report the last complaint, at most once in `COMPLAINT_PAUSE_S`: whoever may send something may do so as often as they like."""
+        node = self.node
+        count = node.complaints - self._complaints
+        self._complaints = node.complaints
+        self._next_complaint_s = now_s + COMPLAINT_PAUSE_S
+        self._late_complaint = None
+        more = f" (the last of {count} since the line before)" if count > 1 else ""
+        text = f"complaint {node.complaints}: {node.last_complaint}{more}"
+        self._parts.on_event(ServerEvent(text, "complaint", number=node.complaints, what=node.last_complaint))
 
     def _on_trouble(self, endpoint: Endpoint, reason: str) -> None:
         if self._troubles.get(endpoint) != reason:

@@ -165,7 +165,7 @@ def test_the_messages_reach_all_that_there_is_to_reach() -> None:
     """Made-up messages that were all refused at the door would show nothing."""
     seen: set[str] = set()
     complaints = 0
-    for seed in range(20):
+    for seed in range(40):
         # Where a node starts is no news.
         solo, states = talk("unattached", seed, 120)
         seen |= states

@@ -13,7 +13,7 @@ from metashell.codec.error_codes import (
     INVALID_REQUEST,
     INVALID_VOTER_KEY,
     NONE,
-    UNKNOWN_LEADER_EPOCH,
+    NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_VERSION,
 )
@@ -33,7 +33,6 @@ from metashell.quorum.raft.messages import (
 )
 from metashell.quorum.raft.ready import ElectionState
 from metashell.quorum.raft.roles import Follower, Tally
-from metashell.quorum.raft.transitions import EPOCH_STEP_MAX, EPOCHS_PLENTY
 from metashell.quorum.raft.voters import KRaftVersion, SnapshotFooter, SnapshotHeader, Voter, VoterSet, write_control_batch
 from tests.quorum.raft.made import data_batch
 from tests.quorum.raft.pump import directory, endpoint, key
@@ -159,9 +158,9 @@ def test_a_vote_gives_the_candidate_a_new_election_timeout() -> None:
     solo.wait_for("prospective", 1_100)
 
 
-def test_a_higher_epoch_is_taken_up_also_from_a_pre_vote_and_before_the_addressee_is_looked_at() -> None:
+def test_a_higher_epoch_is_taken_up_before_the_addressee_is_looked_at() -> None:
     solo = in_state("follower that fetched")
-    response = solo.ask(vote(2, EPOCH + 3, voter_id=9, pre_vote=True, **LEVEL))
+    response = solo.ask(vote(2, EPOCH + 3, voter_id=9, **LEVEL))
     assert response.error == INVALID_VOTER_KEY and response.epoch == EPOCH + 3 and not response.granted
     assert solo.election == ElectionState(EPOCH + 3)
 
@@ -301,41 +300,10 @@ def test_a_replica_that_may_not_stand_asks_for_nothing() -> None:
 
 
 def test_nobody_stands_after_the_last_epoch_there_is() -> None:
-    solo = Solo(ElectionState(0x7FFFFFFE), log_of(3, 4))
+    solo = Solo(ElectionState(0x7FFFFFFF), log_of(3, 4))
     assert solo.ask(vote(2, 0x7FFFFFFF, **LEVEL)).granted
     solo.wait(60_000)
     assert solo.node.epoch == 0x7FFFFFFF and not solo.take(VoteRequest)
-
-
-PLENTY, STEP = EPOCHS_PLENTY, EPOCH_STEP_MAX
-
-
-@pytest.mark.parametrize(
-    ("known", "heard", "is_taken"),
-    [
-        (EPOCH, PLENTY, True),  # it was away for long
-        (EPOCH, PLENTY + STEP, True),
-        (EPOCH, PLENTY + STEP + 1, False),
-        (EPOCH, 0x7FFFFFFF, False),
-        (PLENTY + 7, PLENTY + 7 + STEP, True),
-        (PLENTY + 7, PLENTY + 8 + STEP, False),
-    ],
-)
-def test_no_single_message_uses_up_the_epochs(known: int, heard: int, is_taken: bool) -> None:
-    def solo() -> Solo:
-        return Solo(ElectionState(known), log_of(3, 4))
-
-    for request in (vote(2, heard, **LEVEL), vote(2, heard, pre_vote=True, **LEVEL), begin(3, heard), end(3, heard)):
-        asked = solo()
-        response = asked.ask(request)
-        assert (response.error, response.epoch) == ((NONE, heard) if is_taken else (UNKNOWN_LEADER_EPOCH, known))
-        assert asked.node.epoch == asked.election.epoch == response.epoch
-        assert asked.node.complaints == (not is_taken)
-    for response in (FetchResponse(0, FENCED_LEADER_EPOCH, -1, heard), FetchResponse(0, FENCED_LEADER_EPOCH, 3, heard, endpoint(3))):
-        answered = solo()
-        answered.answer(answered.next_fetch(), response)
-        assert answered.node.epoch == (heard if is_taken else known)
-        assert answered.node.complaints == (not is_taken)
 
 
 def test_an_epoch_out_of_the_blue_keeps_nobody_from_standing() -> None:
@@ -477,8 +445,7 @@ def test_a_leader_without_endpoints_in_the_message_is_looked_up_among_the_voters
 
 def test_a_leader_that_nobody_can_reach_is_remembered_and_followed_when_its_endpoints_are_known() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(3, 4))
-    response = solo.ask(begin(9, EPOCH + 1, endpoints={}))
-    assert (response.error, response.leader_id, response.epoch) == (NONE, -1, EPOCH + 1)
+    solo.answer(solo.next_fetch(), FetchResponse(0, NOT_LEADER_OR_FOLLOWER, 9, EPOCH + 1))
     assert solo.node.state_name == "unattached" and solo.election == ElectionState(EPOCH + 1, 9)
     send = solo.next_fetch()
     solo.answer(send, fetched(9, EPOCH + 1, batches(2, 4)))

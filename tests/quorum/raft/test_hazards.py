@@ -9,7 +9,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch, write_control_record
 from metashell.codec.batches import Record
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE, UNKNOWN_LEADER_EPOCH
 from metashell.codec.messages import KRaftVersionRecord
 from metashell.common.errors import UnknownRecordError
 from metashell.common.values import OffsetAndEpoch
@@ -96,17 +96,20 @@ def test_a_leader_without_endpoints_is_survived_in_a_response_and_in_a_request()
     solo = Solo(ElectionState(EPOCH), log_of(1, 4))
     solo.answer(solo.next_fetch(), FetchResponse(0, 6, 9, EPOCH + 1))
     assert solo.election == ElectionState(EPOCH + 1, 9) and solo.node.state_name == "unattached"
-    solo.ask(begin(8, EPOCH + 2, endpoints={}))
-    assert solo.election == ElectionState(EPOCH + 2, 8) and solo.node.state_name == "unattached"
-    solo.ask(end(7, EPOCH + 3))
-    assert solo.election == ElectionState(EPOCH + 3, 7) and solo.node.state_name == "unattached"
+    # By a request, only a voter is taken for a leader, and where a voter is, is known.
+    for request in (begin(8, EPOCH + 2, endpoints={}), end(7, EPOCH + 3)):
+        assert solo.ask(request).error == UNKNOWN_LEADER_EPOCH
+        assert solo.election == ElectionState(EPOCH + 1, 9) and solo.node.state_name == "unattached"
+    solo.ask(begin(2, EPOCH + 2, endpoints={}))
+    assert solo.election == ElectionState(EPOCH + 2, 2) and solo.node.state_name == "follower"
 
 
 def test_endpoints_without_the_own_listener_are_survived() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(1, 4))
-    assert solo.ask(begin(9, EPOCH + 1, endpoints={"OTHER": ("nine", 9)})).error == NONE
+    assert solo.ask(begin(3, EPOCH + 1, endpoints={"OTHER": ("three", 3)})).error == NONE
     solo.poll()
-    assert next(send.destination for send, _ in solo.take(FetchRequest)) in (2, 3)
+    # The voter set has the listener.
+    assert [(send.destination, send.endpoint) for send, _ in solo.take(FetchRequest)][-1] == (3, endpoint(3))
 
 
 def test_no_leader_is_named_whose_endpoint_is_not_known() -> None:
@@ -216,10 +219,10 @@ def test_contradictory_votes_and_votes_of_strangers_are_survived() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(1, 4)).run_for_office()
     asked = solo.take(VoteRequest)[-2:]
     solo.answer(asked[0][0], VoteResponse(0, NONE, -1, EPOCH + 1, granted=False))
-    correlation_id = solo.node.connections.sent(2, asked[0][1], solo.now_ms)
+    correlation_id = solo.node.connections.sent(2, endpoint(2), asked[0][1], solo.now_ms)
     solo.answer(Send(2, endpoint(2), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate" and solo.node.complaints == 1
-    correlation_id = solo.node.connections.sent(9, asked[0][1], solo.now_ms)
+    correlation_id = solo.node.connections.sent(9, endpoint(9), asked[0][1], solo.now_ms)
     solo.answer(Send(9, endpoint(9), correlation_id, asked[0][1]), VoteResponse(0, NONE, -1, EPOCH + 1, granted=True))
     assert solo.node.state_name == "candidate" and solo.node.complaints == 2
 
@@ -227,7 +230,7 @@ def test_contradictory_votes_and_votes_of_strangers_are_survived() -> None:
 def test_an_acknowledgement_of_a_stranger_is_survived() -> None:
     solo = Solo(ElectionState(EPOCH), log_of(1, 4)).lead()
     message = solo.take(BeginQuorumEpochRequest)[0][1]
-    correlation_id = solo.node.connections.sent(9, message, solo.now_ms)
+    correlation_id = solo.node.connections.sent(9, endpoint(9), message, solo.now_ms)
     solo.answer(Send(9, endpoint(9), correlation_id, message), BeginQuorumEpochResponse(0, NONE, 1, EPOCH + 1, endpoint(1)))
     assert solo.node.state_name == "leader"
 

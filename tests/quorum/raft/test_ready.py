@@ -13,6 +13,7 @@ from tests.quorum.raft.pump import key
 from tests.quorum.raft.solo import Solo, batches, fetched, log_of, vote
 
 EPOCH = 5
+AT = ("five", 5)
 
 
 def unsynced() -> Solo:
@@ -72,35 +73,36 @@ def connections(first: int = 0) -> Connections:
 def test_one_request_is_in_flight_at_a_destination() -> None:
     found = connections()
     assert found.is_ready(5, 100)
-    correlation_id = found.sent(5, ApiVersionsRequest(), 100)
+    correlation_id = found.sent(5, AT, ApiVersionsRequest(), 100)
     assert not found.is_ready(5, 2_099) and found.ready_at(5, 101) == 2_100 and found.has_in_flight(2_099)
-    assert found.take_awaited(5, correlation_id) == ApiVersionsRequest()
-    assert found.take_awaited(5, correlation_id + 1) is None and found.take_awaited(6, correlation_id) is None
+    awaited = found.find_awaited(5, correlation_id)
+    assert awaited is not None and (awaited.request, awaited.endpoint) == (ApiVersionsRequest(), AT)
+    assert found.find_awaited(5, correlation_id + 1) is None and found.find_awaited(6, correlation_id) is None
     found.succeeded(5)
-    assert found.is_ready(5, 101) and found.take_awaited(5, correlation_id) is None
+    assert found.is_ready(5, 101) and found.find_awaited(5, correlation_id) is None
 
 
 def test_what_is_awaited_for_too_long_is_ready_again() -> None:
     found = connections()
-    found.sent(5, ApiVersionsRequest(), 100)
+    found.sent(5, AT, ApiVersionsRequest(), 100)
     assert found.has_timed_out(5, 2_100) and found.is_ready(5, 2_100) and not found.has_in_flight(2_100)
     assert found.in_flight_until(100) == 2_100 and found.in_flight_until(2_100) == NEVER
 
 
 def test_a_failure_is_followed_by_a_pause() -> None:
     found = connections()
-    correlation_id = found.sent(5, ApiVersionsRequest(), 100)
+    correlation_id = found.sent(5, AT, ApiVersionsRequest(), 100)
     found.failed(5, 150)
     assert found.is_backing_off(5, 169) and not found.is_ready(5, 169) and not found.has_in_flight(169)
-    assert found.take_awaited(5, correlation_id) is None
+    assert found.find_awaited(5, correlation_id) is None
     assert found.is_ready(5, 170) and not found.is_backing_off(5, 170)
 
 
 def test_correlation_ids_are_never_used_twice_by_two_that_are_awaited() -> None:
     found = connections()
-    ids = [found.sent(destination, ApiVersionsRequest(), 0) for destination in range(50)]
+    ids = [found.sent(destination, AT, ApiVersionsRequest(), 0) for destination in range(50)]
     found.reset()
-    ids += [found.sent(destination, ApiVersionsRequest(), 0) for destination in range(50)]
+    ids += [found.sent(destination, AT, ApiVersionsRequest(), 0) for destination in range(50)]
     assert len(set(ids)) == 100 and min(ids) >= 0
 
 
@@ -111,7 +113,7 @@ def test_bootstrap_servers_take_turns_and_rest_after_a_failure() -> None:
         server = found.ready_bootstrap(now_ms)
         assert server is not None
         asked.append(server[0])
-        found.sent(server[0], ApiVersionsRequest(), now_ms)
+        found.sent(server[0], AT, ApiVersionsRequest(), now_ms)
         assert found.ready_bootstrap(now_ms) is None  # something is in flight
         found.failed(server[0], now_ms)
     assert asked == [-3, -4, -2]
@@ -127,17 +129,17 @@ def test_without_bootstrap_servers_there_is_nobody_to_ask() -> None:
 def test_the_first_of_several_requests_to_time_out_is_waited_for() -> None:
     found = connections()
     for now_ms in (100, 200, 300):
-        found.sent(now_ms, ApiVersionsRequest(), now_ms)
+        found.sent(now_ms, AT, ApiVersionsRequest(), now_ms)
     assert found.in_flight_until(300) == 2_100 and found.in_flight_until(2_100) == 2_200
 
 
 def test_of_very_many_that_failed_those_whose_pause_is_over_are_forgotten() -> None:
     found = connections()
     for destination in range(PAUSES_MAX):
-        found.sent(destination, ApiVersionsRequest(), 100)
+        found.sent(destination, AT, ApiVersionsRequest(), 100)
         found.failed(destination, 100)
     for destination, now_ms in ((10_000, 115), (10_001, 130)):
-        found.sent(destination, ApiVersionsRequest(), now_ms)
+        found.sent(destination, AT, ApiVersionsRequest(), now_ms)
         found.failed(destination, now_ms)
     assert set(found.entries) == {10_000, 10_001}
     assert found.is_backing_off(10_000, 131) and found.is_backing_off(10_001, 131)

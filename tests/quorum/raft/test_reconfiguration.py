@@ -337,7 +337,7 @@ def uncommitted(quorum: Quorum, leader: int) -> int:
 
 
 def busy_connection(quorum: Quorum, leader: int) -> int:
-    quorum.nodes[leader].connections.sent(4, ApiVersionsRequest(), quorum.now)
+    quorum.nodes[leader].connections.sent(4, ("four", 4), ApiVersionsRequest(), quorum.now)
     return leader
 
 

@@ -86,7 +86,7 @@ def test_an_observer_may_grant_votes() -> None:
     assert solo.ask(vote(3, EPOCH, 4, 2, pre_vote=True)).granted
 
 
-@pytest.mark.parametrize("state", ["unattached", "candidate", "leader", "resigned", "prospective", "follower", "observer"])
+@pytest.mark.parametrize("state", ["unattached", "candidate", "leader", "resigned", "prospective", "follower"])
 def test_a_leader_of_a_higher_epoch_is_followed_from_any_state(state: str) -> None:
     solo = in_state(state)
     solo.ask(begin(2, EPOCH + 1))

@@ -292,7 +292,7 @@ def test_a_leader_from_before_updates_at_level_0_is_not_asked_again():
     node.role.has_updated_leader = False
     quorum.run(2_100)
     # What an old leader's connection says: no version fits.
-    awaited = node.connections.sent(leader, update(quorum, node.local_id), quorum.now)
+    awaited = node.connections.sent(leader, pump.endpoint(leader), update(quorum, node.local_id), quorum.now)
     node.role.has_updated_leader = False
     quorum.take(node.local_id, node.handle_failure(leader, awaited, UNSUPPORTED_VERSION, quorum.now))
     assert node.role.has_updated_leader
@@ -401,7 +401,7 @@ def test_an_answer_to_an_auto_join_restarts_the_period_or_backs_off(response: An
     asked = request(CLUSTER, 4, key(4).directory_id, *(({}, 1) if request is AddRaftVoterRequest else ()))
     quorum.lost = lambda source, target, message: isinstance(message, FetchRequest)
     quorum.run(600)
-    awaited = node.connections.sent(leader, asked, quorum.now)
+    awaited = node.connections.sent(leader, pump.endpoint(leader), asked, quorum.now)
     node.role.update_deadline_ms = quorum.now
     quorum.take(4, node.handle_response(leader, awaited, response, quorum.now))
     if restarts:

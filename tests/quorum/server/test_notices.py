@@ -78,6 +78,21 @@ async def test_a_state_and_a_complaint_are_told_when_they_change(tmp_path: Path)
         assert len(leader.events) == count + 1
 
 
+async def test_a_flood_of_complaints_is_told_in_one_line_in_a_while(tmp_path: Path) -> None:
+    async with Quorum(tmp_path, 1) as quorum:
+        leader = await quorum.leader()
+        server, node = leader.running, leader.running.node
+        count = len(leader.events)
+        for _ in range(6_300):
+            node.complain("it lies")
+            server._look()
+        assert leader.events[count:] == ["complaint 1: it lies"]
+        assert server._late_complaint is not None and server._late_complaint.when() == server._next_complaint_s
+        server._next_complaint_s = 0.0
+        server._look()
+        assert leader.events[count + 1 :] == ["complaint 6300: it lies (the last of 6299 since the line before)"]
+
+
 def image_of(level: int = 33, incarnation: bytes | None = None) -> MetadataImage:
     delta = MetadataDelta(EMPTY_IMAGE)
     delta.replay(FeatureLevelRecord(name="metadata.version", feature_level=level))

@@ -82,7 +82,7 @@ def on_role(world: World, host: Host, before: Any, role: Any) -> None:
         if role.leader_id in (host.id, -1) or not role.endpoints:
             raise Violation("I6 ValidStates", f"{host.name} follows {role.leader_id} at {dict(role.endpoints)}")
         leader = world.elections.leaders.get(epoch)
-        if leader is None or leader.id != role.leader_id:
+        if (leader is None or leader.id != role.leader_id) and (epoch, role.leader_id) not in world.lies:
             raise Violation("I1 ElectionSafety", f"{host.name} follows {role.leader_id} in epoch {epoch}, led by {leader and leader.name}")
     elif state == "leader":
         on_leader(world, host, epoch)

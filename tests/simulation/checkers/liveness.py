@@ -32,9 +32,27 @@ def agreed_leader(world: World) -> Host | None:
         return None
     epoch = leader.role.epoch
     for host in world.hosts:
+        if is_left_behind(world, host, leader):
+            continue
         if host.up and host is not leader and (host.role.name != "follower" or host.role.epoch != epoch):
             return None
     return leader
+
+
+def followers(world: World) -> list[Host]:
+    """The replicas that run and can follow the leader, itself among them."""
+    leader = world.work.leader()
+    return [host for host in running(world) if leader is None or not is_left_behind(world, host, leader)]
+
+
+def is_left_behind(world: World, host: Host, leader: Host) -> bool:
+    """Whether a replica that is no voter, and does not know that, was lied to about the epoch: no voter takes over its own."""
+    return (
+        bool(world.lies or world.options.generations)
+        and host.role is not None
+        and host.role.epoch > leader.role.epoch
+        and not host.is_among(leader.log.tail.voters)
+    )
 
 
 def states(world: World) -> str:
@@ -104,16 +122,16 @@ def has_all(world: World) -> bool:
     if leader is None:
         return False
     end = leader.log.end_offset
-    return all(host.log.end_offset == end == host.high_watermark == host.applied for host in world.hosts if host.up)
+    return all(host.log.end_offset == end == host.high_watermark == host.applied for host in followers(world))
 
 
 def check_stable(world: World) -> None:
     """Nothing fails, so the leader stays (V5), unless an operator's request that was long under way removes it."""
     leader = agreed_leader(world)
-    epoch = max(host.role.epoch for host in running(world))
+    epoch = max(host.role.epoch for host in followers(world))
     answers = len(world.work.done)
     world.run(world.now + 2 * world.options.fetch_timeout_ms, NEVER_EVENTS)
-    after = max(host.role.epoch for host in running(world))
+    after = max(host.role.epoch for host in followers(world))
     if after == epoch and agreed_leader(world) is leader:
         return
     if len(world.work.done) == answers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
+from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.quorum.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -57,7 +58,10 @@ def check_fetch(world: World, host: Host, request: FetchRequest, flight: Flight)
 
 
 def check_only_fetch(world: World, host: Host, request: Any, flight: Flight) -> None:
-    """Two at once could append the same offsets twice (C3)."""
+    """Two at once could append the same offsets twice (C3); an inquiry (`raft.epoch_guard`) appends nothing."""
+    if request.__class__ is FetchSnapshotRequest and request.snapshot_id == BOOTSTRAP_SNAPSHOT_ID:
+        world.counts["inquiries"] += 1
+        return
     now = host.replica.now_ms
     sent = host.fetch_sent
     if sent is not None and sent[1] == host.transitions and now - sent[2] < world.request_timeout_ms:
@@ -106,7 +110,7 @@ BARE_RESPONSES = frozenset((AddRaftVoterResponse, RemoveRaftVoterResponse, ApiVe
 
 def check_leader(world: World, host: Host, message: Any) -> None:
     """Whoever is named as leader of an epoch is the one that was elected in it (C5, I1)."""
-    if message.leader_id >= 0:
+    if message.leader_id >= 0 and (message.epoch, message.leader_id) not in world.lies:
         leader = world.elections.leaders.get(message.epoch)
         if leader is None or leader.id != message.leader_id:
             raise Violation(
