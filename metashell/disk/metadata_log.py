@@ -52,7 +52,7 @@ class MetadataLog:
     """An open log. Errors of every method that writes: OSError, after which all of them raise LogStoppedError.
 
     `directory` has the segments, and quorum-state beside them. `repairs` are the files that recovery cut or removed. `recovering` is set
-    if this log may lack records that this replica acknowledged.
+    if this log may lack records that this replica acknowledged; `acknowledged` is the proof of these, None in a directory without an id.
     """
 
     __slots__ = (
@@ -79,6 +79,7 @@ class MetadataLog:
         "_snapshots",
         "_start",
         "_work",
+        "acknowledged",
         "directory",
         "recovering",
         "repairs",
@@ -119,6 +120,7 @@ class MetadataLog:
         self.directory = opened.directory
         self.repairs = opened.repairs
         self.recovering = opened.recovering
+        self.acknowledged = opened.acknowledged
         self._disk = disk
         self._lock = lock
         self._segment_size = segment_size
@@ -250,9 +252,16 @@ class MetadataLog:
             if token.has_new_names:
                 self._disk.sync_directory(self.directory)
             self._point.sync_now_and_then()
+            if self.acknowledged is not None:
+                self.acknowledged.reach_end(token.end_offset)
         except OSError as error:
             self._fail(error)
             raise
+
+    def note_committed(self, offset: int) -> None:
+        """Note that all before `offset` is committed and durable here: the proof outside of the directory says so some time later."""
+        if self.acknowledged is not None:
+            self.acknowledged.note_committed(min(offset, self._flushed))
 
     def finish_flush(self, token: FlushToken) -> int:
         """End a flush whose `token` was synced, and return the new flushed offset. Errors: LogStoppedError if the sync failed."""
@@ -295,6 +304,7 @@ class MetadataLog:
             return
         assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
         lower = self._point.cut(offset)
+        empty = [self.acknowledged.empty] if offset == 0 and self.acknowledged is not None else []
         count = max(bisect_right(self._bases, offset), 1)
         dropped = self._forget_segments(self._segments[count:])
         active = self._active = self._segments[-1]
@@ -302,7 +312,7 @@ class MetadataLog:
         self._has_new_names = False
         self._dirty = [segment for segment in self._dirty if segment.is_dirty and segment in self._segments]
         self._set_end(offset)
-        self._work.do(lower, *dropped, active.cut_files, self._sync_directory)
+        self._work.do(*empty, lower, *dropped, active.cut_files, self._sync_directory)
 
     def _set_end(self, offset: int) -> None:
         self._end = offset
@@ -353,7 +363,8 @@ class MetadataLog:
         self._set_end(id.offset)
         self._start = self._flushed = id.offset
         self._epochs = []
-        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift)
+        reach = [] if self.acknowledged is None else [partial(self.acknowledged.reach_end, id.offset)]
+        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift, *reach)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
         """Move the log's start to a complete snapshot's end; the last segment always stays. `delete_due` removes the files."""
@@ -381,6 +392,8 @@ class MetadataLog:
         """
         self._check()
         try:
+            if self.acknowledged is not None:
+                self.acknowledged.write_committed()
             return self._deleted.remove_due(now_ms, delay_ms)
         except OSError as error:
             self._fail(error)
@@ -460,6 +473,8 @@ class MetadataLog:
                 self._work.finish()
                 self.flush()
                 self._point.sync()
+                if self.acknowledged is not None:
+                    self.acknowledged.write_committed()
                 self._active.index.close_files()
         finally:
             self._release()

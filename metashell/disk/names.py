@@ -26,6 +26,8 @@ RECOVERY_POINT = "recovery-point"
 DAMAGED = "damaged"
 """Our file about lost records: this replica has no vote until its log is whole again."""
 DAMAGED_SUFFIX = ".damaged-"
+ACKNOWLEDGED = "acknowledged"
+"""Our file in a log directory about what this node has acknowledged, should the metadata directory be lost. Kafka ignores it."""
 REPAIR_JOURNAL = "repair.json"
 """Our file in a log directory about the repairs that `undo` can take back. Kafka ignores it."""
 

@@ -5,8 +5,9 @@ leads to the same log. That fixes the order of the steps. Example: where a snaps
 removed before those in front of it. With only the later ones left, records would be missing behind the snapshot, and the log could not
 start.
 
-If records were lost that may have been acknowledged (`recovery` has the rule), a durable note comes first; then the log is cut as after
-any crash, but the removed bytes are kept under another name. Such a log has `recovering` set, and its replica has no vote."""
+If records were lost that may have been acknowledged (`recovery` and `acknowledged` have the rules), a durable note comes first; then the
+log is cut as after any crash, but the removed bytes are kept under another name. Such a log has `recovering` set, and its replica has no
+vote."""
 
 from __future__ import annotations
 
@@ -17,10 +18,12 @@ from dataclasses import dataclass, replace
 
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
+from metashell.disk.acknowledged import AcknowledgedFile, directory_id_of
 from metashell.disk.file_system import Disk, replace_file
 from metashell.disk.files import open_file
 from metashell.disk.log_segment import LogSegment, SegmentIndex
 from metashell.disk.names import (
+    ACKNOWLEDGED,
     LEADER_EPOCH_CHECKPOINT,
     METADATA_DIRECTORY,
     PARTITION_METADATA,
@@ -72,6 +75,7 @@ class Opened:
     repairs: list[Repair]
     recovering: Recovering | None
     point: RecoveryPoint
+    acknowledged: AcknowledgedFile | None
 
 
 @dataclass(slots=True)
@@ -99,16 +103,26 @@ def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_siz
     def index_of(base_offset: int) -> SegmentIndex:
         return SegmentIndex(disk, directory, base_offset, index_interval, index_size)
 
-    return Opening(disk, directory, index_of, accept_loss=accept_loss).run()
+    directory_id = directory_id_of(log_directory)
+    acknowledged = None if directory_id is None else AcknowledgedFile(disk, log_directory, directory_id)
+    return Opening(disk, directory, index_of, accept_loss=accept_loss, acknowledged=acknowledged).run()
 
 
 class Opening:
     """One recovery of a directory. With `accept_loss`, a log with lost records is accepted as it is."""
 
     def __init__(
-        self, disk: Disk, directory: str, index_of: IndexOf, *, accept_loss: bool = False, assumed: OffsetAndEpoch | None = None
+        self,
+        disk: Disk,
+        directory: str,
+        index_of: IndexOf,
+        *,
+        accept_loss: bool = False,
+        assumed: OffsetAndEpoch | None = None,
+        acknowledged: AcknowledgedFile | None = None,
     ) -> None:
         self._assumed = assumed
+        self._acknowledged = acknowledged
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
@@ -116,7 +130,8 @@ class Opening:
         self._repairs: list[Repair] = []
         self._note = self._read_note()
         self._point = read_recovery_point(directory)
-        self._epoch = self._quorum_epoch()
+        self._readable_epoch = self._quorum_epoch()
+        self._epoch = self._readable_epoch or 0
         # We lower the recovery point before we cut the log below it. Kafka does not know the file: it may have truncated the log since,
         # following a leader of a later epoch. So the point counts only if quorum-state has no later epoch.
         trusted = self._point if self._point is not None and self._epoch <= self._point.epoch else None
@@ -150,11 +165,12 @@ class Opening:
         self._scan.read(found.segments)
         plan = self._plan(found)
         note = self._note
-        if plan.loss is not None and not self._accept_loss:
-            epoch = max(self._epoch, plan.loss.epoch, *(id.epoch for id in found.snapshots))
-            note = join_damage_notes(note, Recovering(plan.loss.until_offset, epoch, plan.loss.reason))
-            if note != self._note:
-                write_damage_note(self._disk, self._directory, note)
+        losses = [] if self._accept_loss else [plan.loss, self._forgotten(plan)]
+        for loss in filter(None, losses):
+            epoch = max(self._epoch, loss.epoch, *(id.epoch for id in found.snapshots))
+            note = join_damage_notes(note, Recovering(loss.until_offset, epoch, loss.reason))
+        if note is not None and note != self._note:
+            write_damage_note(self._disk, self._directory, note)
         for name in found.leftovers:
             self._remove(os.path.join(self._directory, name))
         self._put_snapshots_aside(plan)
@@ -170,10 +186,32 @@ class Opening:
             if note is not None and self._accept_loss:
                 remove_damage_note(self._disk, self._directory)
                 note = None
+            if self._acknowledged is not None:
+                self._begin_proof(self._acknowledged, run, snapshots, is_whole=note is None)
         except BaseException:
             point.close()
             raise
-        return Opened(self._directory, self._index_of, run.segments, plan.start, epochs, snapshots, self._repairs, note, point)
+        return Opened(
+            self._directory, self._index_of, run.segments, plan.start, epochs, snapshots, self._repairs, note, point, self._acknowledged
+        )
+
+    def _forgotten(self, plan: OpeningPlan) -> Loss | None:
+        """The loss that only the proof outside of the directory shows; None without one."""
+        proof = self._acknowledged
+        if proof is None:
+            return None
+        end = plan.start if plan.run is None else plan.run.end_offset
+        epochs = [plan.run.last_epoch if plan.run is not None else 0, *(id.epoch for id in plan.sound)]
+        reason = proof.find_loss(end, max(epochs), self._readable_epoch)
+        return None if reason is None else Loss(None, proof.epoch, reason)
+
+    def _begin_proof(self, proof: AcknowledgedFile, run: Run, snapshots: list[OffsetAndEpoch], *, is_whole: bool) -> None:
+        """Write the proof of a directory that has none, or a lower one. Of a log that is not whole it stays as it is."""
+        if proof.trouble:
+            self._repairs.append(Repair(ACKNOWLEDGED, 0, f"{proof.trouble}; it is written anew"))
+        if is_whole:
+            committed = snapshots[-1].offset if snapshots else 0
+            proof.begin(self._epoch, committed, run.end_offset, is_reset=self._accept_loss)
 
     def _epochs_for_point(self, run: Run, plan: OpeningPlan) -> list[tuple[int, int]]:
         """(epoch, first offset) of all batches; without any, of the snapshot at which the log begins."""
@@ -189,12 +227,13 @@ class Opening:
                 raise
             return Recovering(None, 0, error.reason)
 
-    def _quorum_epoch(self) -> int:
-        """The newest epoch that the replica knew, 0 if quorum-state does not say; the start of the replica reports an unreadable file."""
+    def _quorum_epoch(self) -> int | None:
+        """The newest epoch that the replica knew; None if quorum-state does not say: the start of the replica reports that."""
+        path = os.path.join(self._directory, QUORUM_STATE)
         try:
-            return max(0, read_quorum_state(os.path.join(self._directory, QUORUM_STATE)).leader_epoch)
+            return max(0, read_quorum_state(path).leader_epoch) if os.path.lexists(path) else None
         except (OSError, LogCorruptError):
-            return 0
+            return None
 
     def _known_epochs(self) -> Sequence[tuple[int, int]]:
         try:

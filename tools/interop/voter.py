@@ -93,11 +93,11 @@ def parts_of(
     on_event: Callable[[str], None],
 ) -> Parts:
     """What the replica is given."""
-    store = ElectionStore(log.directory, sorted(static_voters(config)))
+    store = ElectionStore(log.directory, sorted(static_voters(config)), acknowledged=log.acknowledged)
     return Parts(
         log=log,
         store=store,
-        election=store.read_for(newest_epoch(log), accept_loss=config.accept_loss),
+        election=store.read_for(newest_epoch(log), accept_loss=config.accept_loss, is_recovering=log.recovering is not None),
         random=random.Random(),
         wall_ms=lambda: int(time.time() * 1000),
         machine=machine or ImageMachine(config.number("metadata.log.max.record.bytes.between.snapshots")),

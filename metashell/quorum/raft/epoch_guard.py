@@ -28,10 +28,12 @@ writes of quorum-state: ten a second would take three years.
 
 Why nobody is left behind. Example: 2 voted in epoch 6 for a candidate that died; 1 leads epoch 5, and 3 follows it. 2 fetches from 1 and is
 refused, for its epoch is higher; it asks for pre-votes. 1 and 3 refuse, and ask 2. It answers "epoch 6", they take that over, and a leader
-of epoch 7 is elected, which 2 follows. Another example: a replica lacks the record that made 4 a voter, so it refuses when 4 asks for its
-vote (rule 1). The voters that know 4 take over its epoch, and the replica finds one of them, or 4 itself, when it asks the voters or
-bootstrap servers that it knows, which it does as soon as it hears of no leader (rule 4). Then its epoch is that of 4, which may have its
-vote: rule 1 is about raising the epoch, not about votes.
+of epoch 7 is elected, which 2 follows. Where 2 has no vote (`polling`), it asks for none, and is asked because of its fetch.
+
+Another example: a replica lacks the record that made 4 a voter, so it refuses when 4 asks for its vote (rule 1). The voters that know 4
+take over its epoch, and the replica finds one of them, or 4 itself, when it asks the voters or bootstrap servers that it knows, which it
+does as soon as it hears of no leader (rule 4). Then its epoch is that of 4, which may have its vote: rule 1 is about raising the epoch,
+not about votes.
 
 A restart changes nothing: the epoch is in quorum-state, and the rules are the same.
 

@@ -21,10 +21,10 @@ KafkaRaftLog.truncateToEndOffset, validateOffsetAndEpoch."""
 
 from __future__ import annotations
 
-from metashell.codec.error_codes import INVALID_REQUEST, NONE, UNKNOWN_SERVER_ERROR
+from metashell.codec.error_codes import INVALID_REQUEST, NONE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR
 from metashell.common.errors import UnknownRecordError
 from metashell.common.values import ZERO_UUID, OffsetAndEpoch
-from metashell.quorum.raft import appending, progress, snapshots, transitions
+from metashell.quorum.raft import appending, epoch_guard, progress, snapshots, transitions
 from metashell.quorum.raft.appending import check_fetched
 from metashell.quorum.raft.messages import BATCH_SIZE_MAX, UNKNOWN_HIGH_WATERMARK, Endpoint, FetchRequest, FetchResponse
 from metashell.quorum.raft.ready import NEVER, LogEnd
@@ -173,6 +173,9 @@ def append_response(node: Replica, role: Follower, response: FetchResponse) -> b
         appending.append_fetched(node, checked)
         if node.durable_end < node.log_end and node.needs_flush():
             node.ready.flush_to = node.log_end
+    elif node.durable_end >= node.log_end:
+        # Nothing follows the end that was asked for, so the leader's log ends there, too.
+        role.has_all = True
     return learn_high_watermark(node, response.high_watermark)
 
 
@@ -222,6 +225,9 @@ def handle_fetch_request(node: Replica, token: object, request: FetchRequest, li
         node.reply(token, FetchResponse(error))
         return
     response = respond_to_fetch(node, request, listener)
+    if response.error == UNKNOWN_LEADER_EPOCH and epoch_guard.knows_voter(node, request.replica_id, request.directory_id):
+        # A voter that is ahead and has no vote cannot say so by asking for one.
+        epoch_guard.ask_voter(node, request.replica_id)
     if is_answered_now(request, response):
         node.reply(token, response)
     else:

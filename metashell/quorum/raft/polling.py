@@ -28,7 +28,14 @@ positions count: they say only what is on its disk now. It votes again when one 
    those who stored a committed record at least one is among them, and not this one. Either has all that is committed, at the same
    offsets, and what this replica acknowledged lies below `until_offset`.
 2. It has a durable batch of an epoch later than the newest that it knew, `epoch`. Then all before that batch is the later leader's log, by
-   the same argument: however much was lost, this holds, so it is the only way where it is not known how far the log went.
+   the same argument: however much was lost, this holds.
+3. A leader of `epoch` or a later one has answered it, since it started, that nothing follows the end of its log, all of which is durable.
+   Then it has all of that leader's log as it was after the start, and the leader has all that was committed. Of `epoch`, by the argument of
+   1; and what this replica had acknowledged to that leader before, the leader had sent, and has still.
+
+`epoch` has to be the newest in which it voted or acknowledged. Quorum-state says that; where that is lost, or the whole directory, the
+proof beside meta.properties does (`disk.acknowledged`), and the replica starts in that epoch. It may have voted in it, so it gives no vote
+there: when it votes again it knows who leads the epoch, or is in a later one.
 
 A crash meanwhile changes nothing: the log's note of the damage is durable before anything is cut, and is removed only here. Where those
 without damage are no majority, and no leader is left, nobody can be elected: no rule can find out then what was committed, so an operator
@@ -145,8 +152,13 @@ def check_recovery_start(node: Replica) -> None:
     The voters are those of a log that was cut, so others may be voters by now: where servers are configured they are asked.
     """
     found = node.recovering
-    if found is not None and node.voters.is_only_voter(node.local_key) and not node.connections.has_bootstrap:
-        reason = f"{found.reason}; this is the only voter, so nobody else has what was lost; accept the loss (--accept-loss)"
+    is_alone = node.voters.is_only_voter(node.local_key) or not len(node.voters)
+    if found is not None and is_alone and not node.connections.has_bootstrap:
+        if len(node.voters):
+            way = "this is the only voter, so nobody else has what was lost; accept the loss (--accept-loss)"
+        else:
+            way = "its voters are lost too, and no other controller is configured; metashell quorum restore makes one of what brokers have"
+        reason = f"{found.reason}; {way}"
         raise LogCorruptError("metadata log", node.log_end, reason)
 
 
@@ -165,6 +177,9 @@ def is_recovery_over(node: Replica) -> bool:
     if found is None:
         return False
     if found.until_offset is not None and node.durable_end >= found.until_offset:
+        return True
+    role = node.role
+    if isinstance(role, Follower) and role.has_all and role.epoch >= found.epoch:
         return True
     return durable_epoch(node) > found.epoch
 

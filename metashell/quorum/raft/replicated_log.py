@@ -134,6 +134,9 @@ class DurableLog(ReplicatedLog, Protocol):
     def finish_flush(self, token: Any) -> int:
         """Return the durable end: less than was noted where some of the log was cut off meanwhile. Errors: OSError."""
 
+    def note_committed(self, offset: int) -> None:
+        """Note that all before `offset` is committed; called after each step, so it costs next to nothing."""
+
     def defer(self) -> None:
         """From now on what a call wants of the disk, beyond what the system's cache takes, waits to be taken as work."""
 

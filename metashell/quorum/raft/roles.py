@@ -117,13 +117,15 @@ class Download:
 class Follower(EpochState):
     """Fetches from a leader whose endpoints it knows. `leader_high_watermark` is what that said last, -1 before.
 
-    It stands when it has heard nothing for `fetch_timeout_ms`, which is drawn once for each leader that it follows.
+    It stands when it has heard nothing for `fetch_timeout_ms`, which is drawn once for each leader that it follows. `has_all` is whether
+    it once had all of the leader's log, on disk.
     """
 
     __slots__ = (
         "download",
         "fetch_deadline_ms",
         "fetch_timeout_ms",
+        "has_all",
         "has_fetched",
         "has_updated_leader",
         "leader_high_watermark",
@@ -145,6 +147,7 @@ class Follower(EpochState):
         self.fetch_timeout_ms = fetch_timeout_ms
         self.fetch_deadline_ms = now_ms + fetch_timeout_ms
         self.update_deadline_ms = update_deadline_ms
+        self.has_all = False
         self.has_fetched = False
         self.has_updated_leader = False
         self.leader_high_watermark = -1

@@ -20,6 +20,7 @@ from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.releases import METADATA_VERSION
 from metashell.common.errors import ConfigError, LogCorruptError, MetashellError, PathError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, ZERO_UUID, ReplicaKey
+from metashell.disk.acknowledged import AcknowledgedFile
 from metashell.disk.config import NodeConfig, config_of
 from metashell.disk.directory import first_records_file
 from metashell.disk.file_system import Disk
@@ -276,11 +277,14 @@ _WAYS_OUT: Final = (
 class ElectionStore:
     """The file in the directory of the metadata log.
 
-    `static_voters` are the ids that version 0 of the file repeats; nobody reads them.
+    `static_voters` are the ids that version 0 of the file repeats; nobody reads them. `acknowledged` is the proof outside of the directory.
     """
 
-    def __init__(self, directory: str, static_voters: Sequence[int] = (), disk: Disk | None = None) -> None:
+    def __init__(
+        self, directory: str, static_voters: Sequence[int] = (), disk: Disk | None = None, acknowledged: AcknowledgedFile | None = None
+    ) -> None:
         self._path = os.path.join(directory, FILE_NAME)
+        self._acknowledged = acknowledged
         self._static_voters = tuple(static_voters)
         self._disk = disk or Disk()
 
@@ -290,21 +294,27 @@ class ElectionStore:
         voted = None if state.voted_id == NO_NODE else ReplicaKey(state.voted_id, state.voted_directory_id)
         return ElectionState(max(state.leader_epoch, 0), state.leader_id, voted)
 
-    def read_for(self, log_epoch: int, *, accept_loss: bool = False) -> ElectionState:
+    def read_for(self, log_epoch: int, *, accept_loss: bool = False, is_recovering: bool = False) -> ElectionState:
         """Read the election state for a log whose newest batch or snapshot is of `log_epoch`.
 
         An epoch is on disk before anything of it is in the log, so a state of an older one is not the last that was written. That one is
         lost, and with it perhaps a vote that this replica gave, and its promise not to follow an older leader: neither can be known again.
         With `accept_loss` it starts in the log's epoch all the same, as Kafka's replicas do.
+        A log that `is_recovering` has no vote, so none can be given twice: with a proof of the last epoch it starts in that one.
         Errors: LogCorruptError for a state that is older, missing or cannot be read; OSError.
         """
+        proven = self._acknowledged.epoch if self._acknowledged is not None and (is_recovering or accept_loss) else 0
+        newest = ElectionState(max(log_epoch, proven))
+        may_be_lost = accept_loss or proven > 0
         try:
             election = self.read()
         except LogCorruptError as error:
-            if accept_loss:
-                return ElectionState(log_epoch)
+            if may_be_lost:
+                return newest
             raise LogCorruptError(self._path, error.offset, f"{error.reason}; {_WAYS_OUT}") from error
-        if election.epoch < log_epoch and not accept_loss:
+        if election.epoch < proven:
+            return newest
+        if election.epoch < log_epoch and not may_be_lost:
             found = f"is of epoch {election.epoch}" if os.path.lexists(self._path) else "is missing"
             raise LogCorruptError(self._path, 0, f"{found}, but the log goes on to epoch {log_epoch}: a vote may be lost; {_WAYS_OUT}")
         return election
@@ -325,6 +335,8 @@ class ElectionStore:
             data_version=int(has_keys),
         )
         write_quorum_state(self._path, state, self._disk)
+        if self._acknowledged is not None:
+            self._acknowledged.reach_epoch(election.epoch)
         return Durable(election, kraft_version)
 
 

@@ -98,7 +98,7 @@ class ControllerServer:
                 self._on_event(f"recovery: {repair}")
             await asyncio.to_thread(check_log, log)
             ids = sorted(static_voters(config)) if static_voter_ids is None else sorted(static_voter_ids)
-            store = ElectionStore(log.directory, ids)
+            store = ElectionStore(log.directory, ids, acknowledged=log.acknowledged)
             bootstrap = bootstrap_records(config.directory, log)
             controller = QuorumController(settings_of(config, formatted.cluster_id), self._random, bootstrap)
             limits = SnapshotLimits(
@@ -110,7 +110,7 @@ class ControllerServer:
             parts = Parts(
                 log=log,
                 store=store,
-                election=store.read_for(newest_epoch(log), accept_loss=config.accept_loss),
+                election=store.read_for(newest_epoch(log), accept_loss=config.accept_loss, is_recovering=log.recovering is not None),
                 random=random.Random(),
                 wall_ms=wall_ms,
                 machine=machine,

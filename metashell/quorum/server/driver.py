@@ -255,6 +255,7 @@ class Driver:
             except Exception as error:
                 self.stop(error)
         self._is_busy = False
+        self._log.note_committed(self.node.committed)
         self._settle_commits()
         for watcher in tuple(self._watchers):
             watcher()

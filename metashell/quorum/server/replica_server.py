@@ -73,8 +73,9 @@ def bounded(limits: ConnectionLimits) -> ConnectionLimits:
 
 def no_vote_line(found: Recovering) -> str:
     """Return the line that a replica without a vote prints at its start."""
-    reached = "" if found.until_offset is None else f"offset {found.until_offset}, or "
-    return f"this replica has no vote until its log reaches {reached}an epoch after {found.epoch}: {found.reason}"
+    if found.until_offset is None:
+        return f"this replica has no vote until a leader of epoch {found.epoch} or later has sent it all: {found.reason}"
+    return f"this replica has no vote until its log reaches offset {found.until_offset}, or an epoch after {found.epoch}: {found.reason}"
 
 
 class ReplicaServer:

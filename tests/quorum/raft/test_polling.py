@@ -10,7 +10,7 @@ import pytest
 
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
-from metashell.codec.error_codes import NONE
+from metashell.codec.error_codes import FENCED_LEADER_EPOCH, NONE, UNKNOWN_LEADER_EPOCH
 from metashell.common.errors import LogCorruptError, UsageError
 from metashell.common.values import OffsetAndEpoch, Recovering, ReplicaKey
 from metashell.quorum.raft.messages import FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse, RaftConfig, VoteRequest
@@ -20,7 +20,7 @@ from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.raft.voters import SnapshotFooter, SnapshotHeader, write_control_batch
 from tests.quorum.raft import quorum
 from tests.quorum.raft.pump import directory, endpoint, key
-from tests.quorum.raft.solo import Solo, batches, begin, fetched, log_of, vote
+from tests.quorum.raft.solo import Solo, batches, begin, fetch, fetched, log_of, vote
 
 EPOCH = 5
 EMPTY_SNAPSHOT = write_control_batch(0, 4, 1, [SnapshotHeader(0)]) + write_control_batch(1, 4, 1, [SnapshotFooter()])
@@ -209,6 +209,47 @@ def test_a_batch_of_a_later_epoch_is_proof_enough(until: int | None) -> None:
     assert solo.node.recovering is not None
     solo.flush()
     assert solo.node.recovering is None
+
+
+@pytest.mark.parametrize("until", [None, 1_000])
+def test_an_answer_that_nothing_follows_is_proof_enough(until: int | None) -> None:
+    """The leader of the same epoch has all that this replica acknowledged to it; it need not be elected anew."""
+    solo = damaged(ElectionState(EPOCH, 2), until)
+    solo.answer(solo.next_fetch(), fetched(2, EPOCH, batches(2, 4, EPOCH), 3))
+    solo.flush()
+    assert solo.node.recovering is not None
+    solo.answer(solo.next_fetch(), fetched(2, EPOCH, b"", 3))
+    assert solo.node.recovering is None and solo.log.recovering is None
+    assert not solo.ask(vote(3, EPOCH, last_epoch=EPOCH, last_offset=99)).granted, "it may have voted in this epoch, and knows its leader"
+    assert solo.ask(vote(3, EPOCH + 1, last_epoch=EPOCH, last_offset=99)).granted
+
+
+def test_a_leader_of_an_epoch_before_the_last_one_proves_nothing() -> None:
+    """It may not have what this replica acknowledged to another one since."""
+    solo = Solo(ElectionState(EPOCH - 1, 2), log_of(3, 4))
+    solo.node.recovering = solo.log.recovering = Recovering(None, EPOCH, "the metadata log is empty")
+    solo.answer(solo.next_fetch(), fetched(2, EPOCH - 1, b"", 2))
+    solo.answer(solo.next_fetch(), fetched(2, EPOCH - 1, b"", 2))
+    assert solo.node.recovering is not None
+    solo.ask(begin(3, EPOCH))
+    solo.answer(solo.next_fetch(), fetched(3, EPOCH, b"", 2))
+    assert solo.node.recovering is None
+
+
+def test_a_voter_without_a_vote_that_is_ahead_is_asked_because_it_fetches() -> None:
+    leader = Solo(ElectionState(EPOCH), log_of(3, 4)).lead()
+    assert leader.ask(fetch(2, leader.node.epoch + 1, 2, 4)).error == UNKNOWN_LEADER_EPOCH
+    ((send, _),) = leader.take(FetchSnapshotRequest)
+    leader.answer(send, FetchSnapshotResponse(0, FENCED_LEADER_EPOCH, -1, leader.node.epoch + 1))
+    assert leader.node.state_name == "unattached"
+
+
+def test_who_lost_its_voters_too_and_knows_no_server_is_refused() -> None:
+    log = MemoryLog()
+    log.recovering = Recovering(None, 4, "the metadata log is empty")
+    config = RaftConfig(cluster_id=quorum.CLUSTER, local=quorum.key(1), listeners={"CONTROLLER": quorum.endpoint(1)})
+    with pytest.raises(LogCorruptError, match="its voters are lost too, and no other controller is configured; metashell quorum restore"):
+        RaftNode(config, log, ElectionState(4), random=Random(1), now_ms=0, wall_ms=0)
 
 
 def test_a_snapshot_of_the_leader_counts_as_the_log_that_it_stands_for() -> None:

@@ -85,6 +85,9 @@ class GatedLog(MemoryLog):
         super().__init__()
         self.gate = Gate()
 
+    def note_committed(self, offset: int) -> None:
+        """Nobody asks for it here."""
+
     def begin_flush(self) -> list[int]:
         return [self.end_offset]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -145,3 +146,56 @@ async def test_a_sole_voter_with_a_damaged_log_ends_with_one_line_unless_the_los
             await process.stderr.read()
             assert await process.wait() == 0
     assert (metadata(place, 1) / f"{segment_name(0)}.damaged-1").exists()
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "what"), [(True, "all"), (False, "all"), (True, "all but quorum-state"), (False, "all but quorum-state")]
+)
+async def test_a_voter_whose_metadata_directory_is_gone_elects_nobody_without_what_it_acknowledged(
+    tmp_path: Path, dynamic: bool, what: str
+) -> None:
+    place = Place(tmp_path, NO_SNAPSHOTS, dynamic=dynamic)
+    try:
+        for id in place.configs:
+            await place.start(id)
+        await append_topics(place, 0, 3)
+        await eventually(lambda: all(len(place.topics_at(id)) == 3 for id in place.configs))
+        leader = next(id for id in place.configs if place.leads(id))
+        late, lost = (id for id in place.configs if id != leader)
+        await place.stop(late)
+        # Committed by the leader and the one whose directory will be gone.
+        await append_topics(place, 3, 6)
+        names = {f"topic-{number}" for number in range(6)}
+        await place.stop(lost)
+        await place.stop(leader)
+        directory = metadata(place, lost)
+        state = (directory / "quorum-state").read_bytes()
+        shutil.rmtree(directory)
+        if what != "all":
+            directory.mkdir()
+            (directory / "quorum-state").write_bytes(state)
+
+        said: list[str] = []
+        voter = await start_saying(place, lost, said)
+        (line,) = [line for line in said if "has no vote" in line]
+        assert line.startswith("this replica has no vote until a leader of epoch ")
+        assert "the metadata log is empty; acknowledged says that this directory has acknowledged records" in line
+        await place.start(late)
+        await eventually(lambda: requests_of(voter) > ASKED)
+        assert voter.server.node.recovering is not None and not any(place.leads(id) for id in place.voters)
+        # Also over a restart.
+        await place.stop(lost)
+        voter = await start_saying(place, lost, said)
+        assert voter.server.node.recovering is not None
+        await place.start(leader)
+        await eventually(lambda: place.topics_at(lost) == place.topics_at(late) == names)
+        await eventually(lambda: any(line.startswith("the log is whole again") for line in said))
+        # It has a vote again: with the late one it is a majority, and has all that was committed.
+        assert voter.server.node.recovering is None
+        gone = next(id for id in place.configs if place.leads(id))
+        await place.stop(gone)
+        await append_topics(place, 6, 7)
+        left = list(place.voters)
+        await eventually(lambda: all(place.topics_at(id) == names | {"topic-6"} for id in left))
+    finally:
+        await place.stop_all()

@@ -129,6 +129,9 @@ class LiveLog(DiskLog):
         super().delete_before(id)
         self.is_cutting = self.is_waiting = self.is_deferred
 
+    def note_committed(self, offset: int) -> None:
+        self.real.note_committed(offset)
+
     def begin_flush(self) -> Any:
         return self.real.begin_flush()
 
