@@ -304,7 +304,9 @@ class MetadataLog:
             return
         assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
         lower = self._point.cut(offset)
-        empty = [self.acknowledged.empty] if offset == 0 and self.acknowledged is not None else []
+        # What a log that lost records had acknowledged before is not known to be cut.
+        is_all = offset == 0 and self.recovering is None
+        empty = [self.acknowledged.empty] if is_all and self.acknowledged is not None else []
         count = max(bisect_right(self._bases, offset), 1)
         dropped = self._forget_segments(self._segments[count:])
         active = self._active = self._segments[-1]

@@ -14,7 +14,7 @@ from metashell.disk.state_files import format_quorum_state, read_quorum_state
 from metashell.quorum.raft.ready import ElectionState
 from metashell.quorum.server.config import FILE_NAME, ElectionStore
 from tests.simulation.disk_log import DiskLog
-from tests.simulation.tolerance import can_forget, can_lose, forgets, note_caught_up
+from tests.simulation.tolerance import can_forget, can_lose, can_lose_directory, forgets, note_caught_up
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -58,6 +58,13 @@ def lose_election_state(world: World) -> None:
     if lost.leader_id != host.id:
         host.unaware_of = max(host.led_epochs, default=-1)
     host.election = host.election_before = lost
+
+
+def lose_directory(world: World) -> None:
+    """A replica stops, and its metadata directory is gone, or all but quorum-state; meta.properties stays, with what lies beside it."""
+    host = world.some_host()
+    if host is not None and not host.is_broker and can_lose_directory(world, host):
+        world.lose_directory(host, world.chance() < 0.3)
 
 
 def tear(world: World, host: Host) -> None:

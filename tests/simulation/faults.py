@@ -324,6 +324,7 @@ KINDS: dict[str, Callable[[World], None]] = {
     "rot_every": disk_faults.rot,
     "hang_every": disk_faults.hang,
     "election_state_every": disk_faults.lose_election_state,
+    "directory_every": disk_faults.lose_directory,
     "stranger_every": strangers.speak,
     "replace_disk_every": replace_disk,
     "wall_step_every": wall_step,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from metashell.common.values import ZERO_UUID, ReplicaKey
+from metashell.disk.acknowledged import OFFSET_STEP, Acknowledged
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import Durable, ElectionState, Ready
@@ -31,9 +33,9 @@ class Host:
     are durable. `writing` is the step that waits for a slow write of quorum-state; until then no other one is made. `began` is the role at
     the begin of a step. `fuse_left` is how many more effects happen before an injected crash, -1 without one. `forgotten_epoch` is the last
     epoch of which a vote was forgotten, `unaware_of` the last that it does not know to have led, `lost_end` where the log ended that lost
-    durable batches and did not get them back (`tolerance`). `heard` is when a leader last answered a valid fetch of each replica,
-    `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the log ends, and if `hang_fails` none
-    succeeds.
+    durable batches and did not get them back (`tolerance`), `proof_on_disk` what lies beside meta.properties. `heard` is when a leader last
+    answered a valid fetch of each replica, `contacts` when it was asked for anything, on its own clock. Until `hang_until` no fsync of the
+    log ends, and if `hang_fails` none succeeds.
     """
 
     def __init__(self, index: int, id: int, directory: int, endpoint: Endpoint, log: SimLog, random: Random) -> None:
@@ -65,6 +67,17 @@ class Host:
         self.led_epochs: set[int] = set()
         self.forgotten_epoch = self.unaware_of = -1
         self.lost_end: int | None = None
+        self.proof_on_disk = Acknowledged(self.key[1])
+
+    def prove(self) -> None:
+        """What lies beside meta.properties by now, as `disk.acknowledged` keeps it: it is durable before anybody hears of it."""
+        proof, log = self.proof_on_disk, self.log
+        committed = min(self.replica.committed, log.flushed_offset)
+        is_due = committed >= min(2 * proof.offset, proof.offset + OFFSET_STEP)
+        has_records = proof.has_records or log.flushed_offset > 0
+        if log.end_offset == 0 and not proof.offset and log.recovering is None:
+            has_records = False
+        self.proof_on_disk = replace(proof, offset=max(proof.offset, committed) if is_due else proof.offset, has_records=has_records)
 
     def forget(self) -> None:
         """All that a process loses when it ends."""

@@ -66,6 +66,8 @@ class Options(plan.Plan):
     hang_every: int = 0
     election_state_every: int = 0
     """quorum-state is lost, old or torn."""
+    directory_every: int = 0
+    """The metadata directory is lost, and meta.properties beside it is not."""
 
     # Processes.
     crash_every: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.error_codes import NONE
+from metashell.disk import acknowledged
 from metashell.quorum.raft import (
     appending,
     elections,
@@ -366,6 +367,11 @@ def a_vote_counts_only_from_who_believes_in_the_same_leader() -> list[Patch]:
     return [(node_module, "_RESPONSES", {**node_module._RESPONSES, VoteRequest: (VoteResponse, handle)})]
 
 
+def who_lost_the_directory_votes() -> list[Patch]:
+    """Nobody looks at the proof beside meta.properties: an empty directory is that of a new node."""
+    return [(acknowledged, "find_loss", lambda *found: None)]
+
+
 def a_log_that_lost_batches_votes() -> list[Patch]:
     """Damage in the middle of the log is a torn tail: it is cut, and the replica votes with the rest."""
     return [(Replica, "recovering", ForgetfulSlot())]
@@ -414,5 +420,6 @@ BUGS = table_of(
     Bug(voters_are_where_the_set_says, {"profile": "strange-epochs"}),
     Bug(a_vote_counts_only_from_who_believes_in_the_same_leader, {"profile": "strange-epochs"}),
     a_log_that_lost_batches_votes,
+    Bug(who_lost_the_directory_votes, {"profile": "lost-directories"}),
     *found.BUGS,
 )

@@ -138,6 +138,20 @@ def strange_epochs(options: Options, random: Random) -> None:
     options.stranger_every = random.choice((500, 3_000))
 
 
+def lost_directories(options: Options, random: Random) -> None:
+    """Metadata directories are lost, while those who have what was acknowledged are down, too."""
+    options.directory_every = random.choice((500, 1_500))
+    options.voters = random.choice((3, 3, 5))
+    options.level, options.upgrade_every = random.choice((0, 1)), 0
+    options.log_on_disk = options.auto_join = False
+    options.member_every = options.replace_disk_every = options.election_state_every = options.evict_every = 0
+    options.crash_every = random.choice((600, 1_500))
+    options.leader_crash_chance = random.choice((0.0, 0.3))
+    options.down_ms = random.choice((500, 2_000))
+    options.append_every = 60
+    options.fsync_ms = min(options.fsync_ms, 3)
+
+
 PROFILES: dict[str, Callable[[Options, Random], None]] = {
     make.__name__.replace("_", "-"): make
     for make in (
@@ -151,6 +165,7 @@ PROFILES: dict[str, Callable[[Options, Random], None]] = {
         late_downloads_among_old_peers,
         rotten_disks,
         strange_epochs,
+        lost_directories,
     )
 }
 SHARE = 0.5
@@ -165,8 +180,10 @@ def apply(options: Options, wanted: str | None = None) -> None:
         if random.random() >= SHARE:
             return
         # Votes are lost in more ways than one: a bug in what a replica makes of what is left needs two candidates of one epoch besides.
-        names = [name for name in PROFILES if name != "rotten-disks"] + ["forgetful-disks"]
+        names = [name for name in PROFILES if name not in ("rotten-disks", "lost-directories")] + ["forgetful-disks"]
         wanted = "rotten-disks" if random.random() < ROT_SHARE else random.choice(names)
+        # By a number of its own: the plans of all other seeds stay as they were without it.
+        wanted = "lost-directories" if Random(options.seed * 2 + 7).random() < ROT_SHARE else wanted
     options.profile = wanted
     PROFILES[wanted](options, random)
     if options.level or options.upgrade_every:

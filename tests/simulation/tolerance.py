@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metashell.common.values import ZERO_UUID
+from tests.simulation.disk_log import DiskLog
 from tests.simulation.history import Key
 from tests.simulation.host import Host
 
@@ -64,6 +65,17 @@ def can_lose(world: World, host: Host) -> bool:
         if gone > (len(voters) - 1) // 2:
             return False
     return True
+
+
+def can_lose_directory(world: World, host: Host) -> bool:
+    """Whether the quorum bears that a replica comes back under its directory id, without anything: it knows, and has no vote."""
+    # Who had nothing is a new node again, without the first snapshot, which names the voters: formatting has to write it anew.
+    if isinstance(host.log, DiskLog) or host.log.rotten or not host.log.flushed_offset:
+        return False
+    return all(
+        len(voters) > 1 and sum(is_gone(world, key) or key[0] == host.id for key in voters) <= (len(voters) - 1) // 2
+        for voters in voter_sets(world)
+    )
 
 
 # Votes that are forgotten

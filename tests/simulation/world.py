@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
 from random import Random
@@ -15,10 +16,11 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from metashell.common.errors import LogCorruptError
-from metashell.common.values import OffsetAndEpoch
+from metashell.common.values import OffsetAndEpoch, Recovering
+from metashell.disk import acknowledged
 from metashell.quorum.raft import transitions
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
-from metashell.quorum.raft.ready import Committed, Durable, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
+from metashell.quorum.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Role
 from tests.simulation import triggers
@@ -30,7 +32,7 @@ from tests.simulation.checkers.logs import on_epochs, on_log, on_truncate
 from tests.simulation.checkers.watermark import on_committed_offset, on_high_watermark
 from tests.simulation.disk_events import consumed, flushed, frozen, register, stop_rotten
 from tests.simulation.disk_log import DiskLog, scratch_folder
-from tests.simulation.history import History, Key
+from tests.simulation.history import Entry, History, Key
 from tests.simulation.host import NEVER, CrashError, Host
 from tests.simulation.network import Flight, reply, send, version_tables
 from tests.simulation.options import Options
@@ -217,6 +219,8 @@ class World:
             on_committed_offset(self, host, replica.committed)
         if replica.high_watermark != host.seen_watermark:
             on_high_watermark(self, host, replica.high_watermark)
+        if self.options.directory_every:
+            host.prove()
         if ready:
             self.perform(host, ready)
         if host.is_stopping and replica.is_shut_down:
@@ -269,6 +273,7 @@ class World:
         host.election_before = host.election
         host.election = election
         host.quorum_version = ready.kraft_version
+        host.proof_on_disk = replace(host.proof_on_disk, epoch=max(host.proof_on_disk.epoch, election.epoch))
         host.proof = Durable(election, ready.kraft_version)
         if host.fuse_left >= 0:
             host.burn()
@@ -381,6 +386,27 @@ class World:
         host.forget()
         host.restart_at = self.now + 1 + int(self.chance() * self.options.down_ms)
         self.push(host.restart_at, restart, host, host.life)
+
+    def lose_directory(self, host: Host, is_state_left: bool) -> None:
+        """A replica comes back without its metadata directory, or with quorum-state alone in it, under the same directory id."""
+        self.counts["lost directories"] += 1
+        self.crash(host)
+        old, new, proof = host.log, SimLog(self.history), host.proof_on_disk
+        entry: Entry | None = old.entry_ending_at(old.flushed_offset)
+        while entry is not None:
+            new.lost.add(entry)
+            entry = entry.prev
+        host.log = self.disks[host.key] = new
+        if old.flushed_offset:
+            host.lost_end = max(old.flushed_offset, host.lost_end or 0)
+        epoch = host.election.epoch if is_state_left else None
+        reason = acknowledged.find_loss(proof, 0, 0, epoch)
+        if reason is not None:
+            new.recovering = Recovering(None, max(proof.epoch, epoch or 0), reason)
+        if not is_state_left:
+            host.unaware_of = max(host.led_epochs, default=-1)
+            host.election = host.election_before = ElectionState(0 if reason is None else proof.epoch)
+        self.note(f"{host.name} has lost {old.end_offset} and has {host.election}: {reason}")
 
     def replace_disk(self, host: Host) -> None:
         """A replica comes back with an empty disk and a new directory id; `tolerance.can_lose` says whether that may be."""
