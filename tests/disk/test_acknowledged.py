@@ -315,3 +315,35 @@ def test_a_proof_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_acknowledged(Disk(), str(tmp_path), proof)
     assert read_acknowledged(str(tmp_path)) == proof
     assert AcknowledgedFile(Disk(), str(tmp_path), OTHER).found is None
+
+
+@pytest.mark.parametrize(("static_voters", "is_dynamic"), [((1, 2, 3), False), ((), True)])
+def test_the_way_back_is_safe_for_the_quorum_at_hand(
+    tmp_path: Path, batch: Batch, static_voters: tuple[int, ...], is_dynamic: bool
+) -> None:
+    folder = formatted(tmp_path / "node")
+    run(folder, batch)
+    (folder / STATE).unlink()
+    log = MetadataLog.open(str(folder), UnsyncedDisk(), lock=False, **SETTINGS)
+    store = ElectionStore(log.directory, static_voters, acknowledged=log.acknowledged)
+    with pytest.raises(LogCorruptError) as refused:
+        store.read_for(newest_epoch(log))
+    log.close()
+    text = str(refused.value)
+    assert "delete __cluster_metadata-0 alone, and nothing beside it" in text
+    assert ("format the directory anew (it gets a new directory id)" in text) is is_dynamic
+    assert ("never format it anew: the others cannot tell it from the voter that it was" in text) is not is_dynamic
+    assert "(--accept-loss) if a majority of the others has all" in text
+
+
+def test_an_unreadable_note_names_both_ways_unless_quorum_state_says_which_quorum_it_is(tmp_path: Path, batch: Batch) -> None:
+    folder = formatted(tmp_path / "node")
+    run(folder, batch)
+    (folder / METADATA_DIRECTORY / "damaged").write_bytes(b"x")
+    for state, told in ((None, (True, False)), (b"", (True, True))):
+        if state is not None:
+            (folder / STATE).write_bytes(state)
+        with pytest.raises(LogCorruptError) as refused:
+            opened(folder)
+        text = str(refused.value)
+        assert ("with kraft.version 1, remove" in text, "with controller.quorum.voters never" in text) == told

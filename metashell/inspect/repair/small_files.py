@@ -24,8 +24,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.common.errors import MetashellError
+from metashell.common.errors import LogCorruptError, MetashellError
 from metashell.common.values import METADATA_TOPIC_ID
+from metashell.disk.acknowledged import directory_id_of, read_acknowledged
 from metashell.disk.mend import FileChange
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE
 from metashell.disk.opening import epochs_from
@@ -247,7 +248,7 @@ def _safe_election(facts: RepairFacts) -> tuple[Election | None, tuple[str, ...]
     own, voters = facts.node_id, voters_of(facts.node, facts.facts)
     note = log.quorum_note
     noted = note.epoch if isinstance(note, QuorumNote) and note.epoch < EPOCH_MAX else 0
-    newest = max(log.last_epoch, noted, 0)
+    newest = max(log.last_epoch, noted, _proven_epoch(facts), 0)
     if _is_only_broker(facts, own, set(voters)):
         return Election(newest, NO_NODE, "the node is a broker and no voter, so it never votes"), ()
     torn = _torn_state(os.path.join(facts.folder, QUORUM_STATE)) if isinstance(log.quorum_note, str) else None
@@ -272,6 +273,15 @@ def _safe_election(facts: RepairFacts) -> tuple[Election | None, tuple[str, ...]
         f"name the directories {who} with --from: their quorum-state shows in which epochs this node may have voted",
         "or state the highest epoch that any of them shows with --epoch N (metashell quorum describe -C HOST:PORT asks each)",
     )
+
+
+def _proven_epoch(facts: RepairFacts) -> int:
+    """The epoch in which our server has taken part on this directory, by the proof beside meta.properties; 0 where there is none."""
+    try:
+        proof = read_acknowledged(facts.own.path)
+    except (OSError, LogCorruptError):
+        return 0
+    return 0 if proof is None or proof.directory_id != directory_id_of(facts.own.path) else proof.epoch
 
 
 def election_after(epoch: int, leader: int, proof: str) -> Election:

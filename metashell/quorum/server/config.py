@@ -27,6 +27,7 @@ from metashell.disk.file_system import Disk
 from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
 from metashell.disk.properties import load_ensemble, parse_properties, read_text_file, verify_ensemble
+from metashell.disk.recovery import ways_back
 from metashell.disk.state_files import NO_NODE, QuorumState, read_quorum_state, write_quorum_state
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.net.addresses import parse_address
@@ -268,10 +269,6 @@ def open_log(config: ControllerConfig) -> MetadataLog:
 
 
 FILE_NAME: Final = "quorum-state"
-_WAYS_OUT: Final = (
-    "metashell storage repair writes one in which no vote can come back; or let this node join anew with an empty directory, or accept the "
-    "loss (--accept-loss)"
-)
 
 
 class ElectionStore:
@@ -311,13 +308,18 @@ class ElectionStore:
         except LogCorruptError as error:
             if may_be_lost:
                 return newest
-            raise LogCorruptError(self._path, error.offset, f"{error.reason}; {_WAYS_OUT}") from error
+            raise LogCorruptError(self._path, error.offset, f"{error.reason}; {self._ways_out()}") from error
         if election.epoch < proven:
             return newest
         if election.epoch < log_epoch and not may_be_lost:
             found = f"is of epoch {election.epoch}" if os.path.lexists(self._path) else "is missing"
-            raise LogCorruptError(self._path, 0, f"{found}, but the log goes on to epoch {log_epoch}: a vote may be lost; {_WAYS_OUT}")
+            reason = f"{found}, but the log goes on to epoch {log_epoch}: a vote may be lost; {self._ways_out()}"
+            raise LogCorruptError(self._path, 0, reason)
         return election
+
+    def _ways_out(self) -> str:
+        log_directory = os.path.dirname(os.path.dirname(self._path))
+        return f"metashell storage repair writes one in which no vote can come back; or {ways_back(log_directory, not self._static_voters)}"
 
     def write(self, election: ElectionState, kraft_version: int) -> Durable:
         """Replace the file, durably: version 0 of it, without directory ids, at kraft.version 0.

@@ -198,13 +198,12 @@ def check_partial_cut(world: World, *, is_majority_left: bool) -> None:
             raise Violation("V5 StableLeadership", f"{leader.name} loses epoch {epoch} with a majority connected: {states(world)}")
     else:
         limit = world.options.fetch_timeout_ms * 3 // 2 * 12 // 10 + 500
-        wait(
-            world,
-            "V8",
-            limit,
-            lambda: leader.role.name != "leader" or leader.role.epoch != epoch,
-            f"that half isolated {leader.name} gives up",
-        )
+
+        def has_ended() -> bool:
+            # With one more voter, who joined meanwhile, those who are left may be a majority again.
+            return leader.role.name != "leader" or leader.role.epoch != epoch or leader.log.tail.voters != voters
+
+        wait(world, "V8", limit, has_ended, f"that half isolated {leader.name} gives up")
     world.cuts.difference_update(pairs)
     check_leader(world)
     if is_majority_left and (agreed_leader(world) is not leader or leader.role.epoch != epoch):

@@ -29,6 +29,7 @@ from metashell.codec.releases import (
 )
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID
+from metashell.disk.acknowledged import directory_id_of, find_loss, read_acknowledged
 from metashell.disk.files import RegularFile, open_regular
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
 from metashell.disk.segment import BadBatch, OrderCheck, Tail, read_batches
@@ -196,6 +197,9 @@ class _Forecast:
         lost = self._verdict.lost
         if not log.knows_vote:
             lost.append(f"the vote of this node, which may then vote twice: {QUORUM_STATE} is missing, or older than the log")
+        forgotten = self._forgotten(log)
+        if forgotten is not None:
+            lost.append(f"what this node has acknowledged, and it would vote without that: {forgotten}")
         if self._lost:
             return
         is_new = log.snapshot == BOOTSTRAP_SNAPSHOT_ID  # Only the files that formatting leaves are there.
@@ -207,6 +211,17 @@ class _Forecast:
         for offset, what in self._promised():
             if offset > log.end_offset:
                 lost.append(f"offsets {log.end_offset} to {offset - 1}, according to {what}: the log ends at {log.end_offset}")
+
+    def _forgotten(self, log: StartLog) -> str | None:
+        """The loss that only the proof outside of the metadata directory shows; None without one."""
+        directory_id = directory_id_of(self._verdict.path)
+        try:
+            proof = read_acknowledged(self._verdict.path)
+        except (OSError, LogCorruptError):
+            return None
+        if proof is None or proof.directory_id != directory_id:
+            return None
+        return find_loss(proof, log.end_offset, log.epoch, log.quorum_epoch)
 
     def _promised(self) -> list[tuple[int, str]]:
         """Offsets that other files say the log had reached."""

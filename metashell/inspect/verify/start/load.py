@@ -46,7 +46,7 @@ class StartLog:
     """The state of a directory after the steps of a start so far; after ServerExit it shows what was done until then.
 
     `kept` is the log, `dropped` are segments that are removed, each with the reason, `snapshots` are those in use in Kafka's order.
-    `bootstrap` are the feature levels in bootstrap.checkpoint, None without one.
+    `bootstrap` are the feature levels in bootstrap.checkpoint, None without one; `quorum_epoch` is that of quorum-state, None without it.
     """
 
     directory: str
@@ -57,6 +57,7 @@ class StartLog:
     start_offset: int = 0
     end_offset: int = 0
     epoch: int = 0
+    quorum_epoch: int | None = None
     knows_vote: bool = True
     is_loaded: bool = False
     bootstrap: dict[str, int] | None = None
@@ -190,6 +191,7 @@ class Start:
             if newest is not None and not newest.offset == log.start_offset == log.end_offset:
                 raise ServerExit(self._directory, f"nothing says of what epoch the log is that ends at offset {log.end_offset}")
         log.epoch = last_epoch
+        log.quorum_epoch = None if election is None else election.leader_epoch
         log.knows_vote = log.end_offset == 0 if election is None else election.leader_epoch >= last_epoch
         epoch = max(last_epoch, election.leader_epoch if election is not None else 0)
         if epoch >= _EPOCH_MAX:

@@ -14,8 +14,11 @@ from metashell.cli.inspect.checks import verify_main as verify
 from metashell.codec.releases import RELEASES, Release
 from metashell.common.forms import Display
 from metashell.demo import demo_directory
+from metashell.disk.acknowledged import Acknowledged, write_acknowledged
+from metashell.disk.file_system import Disk
 from metashell.disk.files import RegularFile
 from metashell.disk.names import METADATA_DIRECTORY
+from metashell.disk.properties import MetaProperties, format_meta_properties
 from metashell.inspect.verify import VerifyOptions
 from metashell.inspect.verify.run import run_verify
 from metashell.inspect.verify.start import ServerExit, StartVerdict
@@ -154,6 +157,25 @@ def test_a_lost_vote_is_not_safe(tmp_path: Path):
     verdict = verdict_of(tmp_path / "d", "log: quorum-state missing")
     assert verdict.starts
     assert verdict.lost[0].startswith("the vote of this node")
+
+
+def test_the_proof_beside_meta_properties_shows_what_the_directory_lost(tmp_path: Path):
+    place = make_base(tmp_path, "log")
+    id = bytes(15) + b"\1"
+    (tmp_path / "meta.properties").write_bytes(format_meta_properties(MetaProperties(1, "cluster", 1, id), date="now"))
+    sound = forecast(str(tmp_path), str(place))
+    assert sound.end_offset is not None and sound.epoch is not None
+    write_acknowledged(Disk(), str(tmp_path), Acknowledged(id, sound.epoch, sound.end_offset, has_records=True))
+    assert forecast(str(tmp_path), str(place)).is_safe
+    write_acknowledged(Disk(), str(tmp_path), Acknowledged(id, sound.epoch, sound.end_offset + 1, has_records=True))
+    (shorter,) = forecast(str(tmp_path), str(place)).lost
+    assert shorter.startswith("what this node has acknowledged, and it would vote without that: the log ends at offset")
+    shutil.rmtree(place)
+    gone = forecast(str(tmp_path), str(place))
+    assert any("the metadata log is empty; acknowledged says" in line for line in gone.lost) and not gone.is_safe
+    # Of another directory id, it says nothing.
+    write_acknowledged(Disk(), str(tmp_path), Acknowledged(bytes(15) + b"\2", 9, 9, has_records=True))
+    assert not any("acknowledged says" in line for line in forecast(str(tmp_path), str(place)).lost)
 
 
 def test_an_emptied_directory_would_begin_a_new_log(tmp_path: Path):
