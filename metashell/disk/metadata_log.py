@@ -17,8 +17,7 @@ made again at each start. The file `recovery-point` beside the log says how far 
 
 Any failed write or fsync ends the log: nothing is written, synced or retried after it. Why not retry: after a failed fsync, Linux may mark
 the dirty pages as clean, so the next fsync succeeds although the bytes were lost. A retry would report lost records as durable.
-Source: org.apache.kafka.storage.internals.log.UnifiedLog, LocalLog; org.apache.kafka.raft.KafkaRaftLog.
-"""
+Source: org.apache.kafka.storage.internals.log.UnifiedLog, LocalLog; org.apache.kafka.raft.KafkaRaftLog."""
 
 from __future__ import annotations
 
@@ -45,14 +44,14 @@ from metashell.disk.state_files import format_leader_epochs
 SEGMENT_SIZE: Final = 1 << 30
 SEGMENT_MS: Final = 7 * 24 * 3_600_000
 INDEX_INTERVAL: Final = 4096
-INDEX_SIZE: Final = 10 * 1024 * 1024
+INDEX_SIZE: Final = 10 << 20
 
 
 class MetadataLog:
     """An open log. Errors of every method that writes: OSError, after which all of them raise LogStoppedError.
 
     `directory` has the segments, and quorum-state beside them. `repairs` are the files that recovery cut or removed. `recovering` is set
-    if this log may lack records that this replica acknowledged; `acknowledged` is the proof of these, None in a directory without an id.
+    if this log may lack records that this replica acknowledged; `acknowledged` is the proof of these.
     """
 
     __slots__ = (
@@ -139,9 +138,9 @@ class MetadataLog:
         self._recent = RecentAppends()
         self._work = DeferredSteps(self._fail)
         self._dirty: list[LogSegment] = []
-        self._has_new_names = False
         self._flight: FlushToken | None = None
         self._late_closes: list[int] = []
+        self._has_new_names = False
         self._failure: OSError | None = None
         self._point.tell(self._fail)
 
@@ -252,16 +251,13 @@ class MetadataLog:
             if token.has_new_names:
                 self._disk.sync_directory(self.directory)
             self._point.sync_now_and_then()
-            if self.acknowledged is not None:
-                self.acknowledged.reach_end(token.end_offset)
+            self.acknowledged.reach_end(token.end_offset)
         except OSError as error:
             self._fail(error)
             raise
 
     def note_committed(self, offset: int) -> None:
-        """Note that all before `offset` is committed and durable here: the proof outside of the directory says so some time later."""
-        if self.acknowledged is not None:
-            self.acknowledged.note_committed(min(offset, self._flushed))
+        self.acknowledged.note_committed(min(offset, self._flushed))
 
     def finish_flush(self, token: FlushToken) -> int:
         """End a flush whose `token` was synced, and return the new flushed offset. Errors: LogStoppedError if the sync failed."""
@@ -304,9 +300,7 @@ class MetadataLog:
             return
         assert self._start <= offset and self.is_batch_boundary(offset), f"truncation to {offset} of {self._start} to {self._end}"
         lower = self._point.cut(offset)
-        # What a log that lost records had acknowledged before is not known to be cut.
-        is_all = offset == 0 and self.recovering is None
-        empty = [self.acknowledged.empty] if is_all and self.acknowledged is not None else []
+        empty = [self.acknowledged.empty] if offset == 0 and self.recovering is None else []
         count = max(bisect_right(self._bases, offset), 1)
         dropped = self._forget_segments(self._segments[count:])
         active = self._active = self._segments[-1]
@@ -365,8 +359,8 @@ class MetadataLog:
         self._set_end(id.offset)
         self._start = self._flushed = id.offset
         self._epochs = []
-        reach = [] if self.acknowledged is None else [partial(self.acknowledged.reach_end, id.offset)]
-        self._work.do(lower, *behind, *before, active.make_files, *older, self._sync_directory, lift, *reach)
+        after = self._sync_directory, lift, partial(self.acknowledged.reach_end, id.offset)
+        self._work.do(lower, *behind, *before, active.make_files, *older, *after)
 
     def delete_before(self, id: OffsetAndEpoch) -> None:
         """Move the log's start to a complete snapshot's end; the last segment always stays. `delete_due` removes the files."""
@@ -394,8 +388,7 @@ class MetadataLog:
         """
         self._check()
         try:
-            if self.acknowledged is not None:
-                self.acknowledged.write_committed()
+            self.acknowledged.write_committed()
             return self._deleted.remove_due(now_ms, delay_ms)
         except OSError as error:
             self._fail(error)
@@ -475,8 +468,7 @@ class MetadataLog:
                 self._work.finish()
                 self.flush()
                 self._point.sync()
-                if self.acknowledged is not None:
-                    self.acknowledged.write_committed()
+                self.acknowledged.write_committed()
                 self._active.index.close_files()
         finally:
             self._release()

@@ -5,9 +5,8 @@ leads to the same log. That fixes the order of the steps. Example: where a snaps
 removed before those in front of it. With only the later ones left, records would be missing behind the snapshot, and the log could not
 start.
 
-If records were lost that may have been acknowledged (`recovery` and `acknowledged` have the rules), a durable note comes first; then the
-log is cut as after any crash, but the removed bytes are kept under another name. Such a log has `recovering` set, and its replica has no
-vote."""
+If records were lost that may have been acknowledged (`recovery` and `properties` have the rules), a durable note comes first; then the log
+is cut as after any crash, but the removed bytes are kept under another name. Such a log has `recovering` set, and no vote."""
 
 from __future__ import annotations
 
@@ -18,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, METADATA_TOPIC_ID, OffsetAndEpoch, Recovering
-from metashell.disk.acknowledged import AcknowledgedFile, directory_id_of
 from metashell.disk.file_system import Disk, replace_file
 from metashell.disk.files import open_file
 from metashell.disk.log_segment import LogSegment, SegmentIndex
@@ -31,7 +29,7 @@ from metashell.disk.names import (
     RECOVERY_POINT,
     checkpoint_name,
 )
-from metashell.disk.properties import read_text_file
+from metashell.disk.properties import AcknowledgedFile, directory_id_of, read_text_file
 from metashell.disk.recovery import (
     Flaw,
     FoundFiles,
@@ -75,7 +73,7 @@ class Opened:
     repairs: list[Repair]
     recovering: Recovering | None
     point: RecoveryPoint
-    acknowledged: AcknowledgedFile | None
+    acknowledged: AcknowledgedFile
 
 
 @dataclass(slots=True)
@@ -103,8 +101,7 @@ def open_metadata(disk: Disk, log_directory: str, index_interval: int, index_siz
     def index_of(base_offset: int) -> SegmentIndex:
         return SegmentIndex(disk, directory, base_offset, index_interval, index_size)
 
-    directory_id = directory_id_of(log_directory)
-    acknowledged = None if directory_id is None else AcknowledgedFile(disk, log_directory, directory_id)
+    acknowledged = AcknowledgedFile(disk, log_directory, directory_id_of(log_directory))
     return Opening(disk, directory, index_of, accept_loss=accept_loss, acknowledged=acknowledged).run()
 
 
@@ -122,7 +119,7 @@ class Opening:
         acknowledged: AcknowledgedFile | None = None,
     ) -> None:
         self._assumed = assumed
-        self._acknowledged = acknowledged
+        self._acknowledged = acknowledged or AcknowledgedFile(disk, directory, None)
         self._disk = disk
         self._directory = directory
         self._index_of = index_of
@@ -186,8 +183,7 @@ class Opening:
             if note is not None and self._accept_loss:
                 remove_damage_note(self._disk, self._directory)
                 note = None
-            if self._acknowledged is not None:
-                self._begin_proof(self._acknowledged, run, snapshots, is_whole=note is None)
+            self._begin_proof(run, snapshots, is_whole=note is None)
         except BaseException:
             point.close()
             raise
@@ -198,15 +194,14 @@ class Opening:
     def _forgotten(self, plan: OpeningPlan) -> Loss | None:
         """The loss that only the proof outside of the directory shows; None without one."""
         proof = self._acknowledged
-        if proof is None:
-            return None
         end = plan.start if plan.run is None else plan.run.end_offset
         epochs = [plan.run.last_epoch if plan.run is not None else 0, *(id.epoch for id in plan.sound)]
         reason = proof.find_loss(end, max(epochs), self._readable_epoch)
         return None if reason is None else Loss(None, proof.epoch, reason)
 
-    def _begin_proof(self, proof: AcknowledgedFile, run: Run, snapshots: list[OffsetAndEpoch], *, is_whole: bool) -> None:
+    def _begin_proof(self, run: Run, snapshots: list[OffsetAndEpoch], *, is_whole: bool) -> None:
         """Write the proof of a directory that has none, or a lower one. Of a log that is not whole it stays as it is."""
+        proof = self._acknowledged
         if proof.trouble:
             self._repairs.append(Repair(ACKNOWLEDGED, 0, f"{proof.trouble}; it is written anew"))
         if is_whole:

@@ -45,11 +45,8 @@ from metashell.disk.file_system import ASIDE_SUFFIX, FILE_MODE, Disk, replace_fi
 from metashell.disk.files import OpenFile, RegularFile
 from metashell.disk.log_segment import BatchPlace, LogSegment, SegmentIndex
 from metashell.disk.names import (
-    ACKNOWLEDGED,
     DAMAGED,
     DAMAGED_SUFFIX,
-    METADATA_DIRECTORY,
-    QUORUM_STATE,
     index_name,
     parse_name,
     segment_name,
@@ -57,7 +54,7 @@ from metashell.disk.names import (
 )
 from metashell.disk.properties import json_object, read_text_file
 from metashell.disk.segment import BadBatch, BatchFault, Tail, order_fault, read_batches, whole_batch_behind
-from metashell.disk.state_files import DurableTo, read_quorum_state
+from metashell.disk.state_files import DurableTo, how_much_is_unknown
 
 IndexOf = Callable[[int], SegmentIndex]
 _INDEX: Final = re.compile(r"[0-9]{20}\.(?:time)?index", re.ASCII)
@@ -416,7 +413,7 @@ def read_damage_note(directory: str) -> Recovering | None:
     try:
         fields = json_object(data)
     except ValueError as error:
-        raise LogCorruptError(path, 0, f"is not a note of damage: {error}; {_how_much_is_unknown(directory)}") from error
+        raise LogCorruptError(path, 0, f"is not a note of damage: {error}; {how_much_is_unknown(directory)}") from error
     version, until, epoch, reason = (fields.get(name) for name in ("version", "untilOffset", "epoch", "reason"))
     if (
         version != _VERSION
@@ -425,36 +422,8 @@ def read_damage_note(directory: str) -> Recovering | None:
         or not isinstance(epoch, int)
         or not isinstance(reason, str)
     ):
-        raise LogCorruptError(path, 0, f"is not a note of damage of version {_VERSION}; {_how_much_is_unknown(directory)}")
+        raise LogCorruptError(path, 0, f"is not a note of damage of version {_VERSION}; {how_much_is_unknown(directory)}")
     return Recovering(until, epoch, reason)
-
-
-def _how_much_is_unknown(directory: str) -> str:
-    try:
-        state = read_quorum_state(os.path.join(directory, QUORUM_STATE))
-        is_dynamic = state.data_version > 0 if state.leader_epoch >= 0 and os.path.lexists(os.path.join(directory, QUORUM_STATE)) else None
-    except (OSError, LogCorruptError):
-        is_dynamic = None
-    return f"how much this log lost is not known: {ways_back(os.path.dirname(directory), is_dynamic)}"
-
-
-def ways_back(log_directory: str, is_dynamic: bool | None) -> str:
-    """What a node may do whose files in the metadata directory cannot be trusted, each way with the condition under which it loses nothing.
-
-    `is_dynamic` is whether the quorum knows its voters by directory ids (kraft.version 1), None where that is not known. Where it does not,
-    a node with an empty directory is the voter that it was, and votes without what that had acknowledged.
-    """
-    ways = []
-    if os.path.lexists(os.path.join(log_directory, ACKNOWLEDGED)):
-        ways.append(
-            f"while a majority of the other voters runs, delete {METADATA_DIRECTORY} alone, and nothing beside it: the node then has no "
-            "vote until a leader has sent it all"
-        )
-    if is_dynamic is not False:
-        ways.append("with kraft.version 1, remove this voter, format the directory anew (it gets a new directory id), and add it again")
-    if is_dynamic is not True:
-        ways.append("with controller.quorum.voters never format it anew: the others cannot tell it from the voter that it was")
-    return "; ".join([*ways, "or accept the loss (--accept-loss) if a majority of the others has all that was committed"])
 
 
 def write_damage_note(disk: Disk, directory: str, note: Recovering) -> None:

@@ -38,7 +38,7 @@ from metashell.codec.redaction import shown_text
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import ZERO_UUID, uuid_from_text, uuid_text
 from metashell.disk.file_system import Disk, replace_file
-from metashell.disk.names import RECOVERY_POINT
+from metashell.disk.names import ACKNOWLEDGED, METADATA_DIRECTORY, QUORUM_STATE, RECOVERY_POINT
 from metashell.disk.properties import json_object, read_text_file
 
 NO_NODE = -1
@@ -147,6 +147,35 @@ def _integer(fields: dict[str, Any], name: str, default: int | None = None) -> i
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{name} {value!r} is not a number")
     return value
+
+
+def how_much_is_unknown(directory: str) -> str:
+    """What to do where nobody knows how much a log lost; quorum-state says which quorum it is."""
+    try:
+        state = read_quorum_state(os.path.join(directory, QUORUM_STATE))
+        is_dynamic = state.data_version > 0 if state.leader_epoch >= 0 and os.path.lexists(os.path.join(directory, QUORUM_STATE)) else None
+    except (OSError, LogCorruptError):
+        is_dynamic = None
+    return f"how much this log lost is not known: {ways_back(os.path.dirname(directory), is_dynamic)}"
+
+
+def ways_back(log_directory: str, is_dynamic: bool | None) -> str:
+    """What a node may do whose files in the metadata directory cannot be trusted, each way with the condition under which it loses nothing.
+
+    `is_dynamic` is whether the quorum knows its voters by directory ids (kraft.version 1), None where that is not known. Where it does not,
+    a node with an empty directory is the voter that it was, and votes without what that had acknowledged.
+    """
+    ways = []
+    if os.path.lexists(os.path.join(log_directory, ACKNOWLEDGED)):
+        ways.append(
+            f"while a majority of the other voters runs, delete {METADATA_DIRECTORY} alone, and nothing beside it: the node then has no "
+            "vote until a leader has sent it all"
+        )
+    if is_dynamic is not False:
+        ways.append("with kraft.version 1, remove this voter, format the directory anew (it gets a new directory id), and add it again")
+    if is_dynamic is not True:
+        ways.append("with controller.quorum.voters never format it anew: the others cannot tell it from the voter that it was")
+    return "; ".join([*ways, "or accept the loss (--accept-loss) if a majority of the others has all that was committed"])
 
 
 _VERSION = 0

@@ -10,11 +10,19 @@ import pytest
 
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import OffsetAndEpoch
-from metashell.disk.acknowledged import OFFSET_STEP, Acknowledged, AcknowledgedFile, find_loss, read_acknowledged, write_acknowledged
 from metashell.disk.file_system import Disk
 from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.names import ACKNOWLEDGED, META_PROPERTIES, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
-from metashell.disk.properties import MetaProperties, format_meta_properties
+from metashell.disk.properties import (
+    OFFSET_STEP,
+    Acknowledged,
+    AcknowledgedFile,
+    MetaProperties,
+    find_loss,
+    format_meta_properties,
+    read_acknowledged,
+    write_acknowledged,
+)
 from metashell.quorum.raft.ready import ElectionState
 from metashell.quorum.server.config import ElectionStore, newest_epoch
 from tests.disk.conftest import Batch

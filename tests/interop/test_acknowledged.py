@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from metashell.disk.acknowledged import Acknowledged, read_acknowledged
 from metashell.disk.names import ACKNOWLEDGED
+from metashell.disk.properties import Acknowledged, read_acknowledged
 from tests.java import lone_controllers
 from tests.running import REPOSITORY
 from tools.interop.nodes import controller_settings, format_directories, free_ports, server_command, write_config

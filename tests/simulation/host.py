@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from metashell.common.values import ZERO_UUID, ReplicaKey
-from metashell.disk.acknowledged import OFFSET_STEP, Acknowledged
+from metashell.disk.properties import OFFSET_STEP, Acknowledged
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import Durable, ElectionState, Ready
@@ -70,7 +70,7 @@ class Host:
         self.proof_on_disk = Acknowledged(self.key[1])
 
     def prove(self) -> None:
-        """What lies beside meta.properties by now, as `disk.acknowledged` keeps it: it is durable before anybody hears of it."""
+        """What lies beside meta.properties by now, as `disk.properties` keeps it: it is durable before anybody hears of it."""
         proof, log = self.proof_on_disk, self.log
         committed = min(self.replica.committed, log.flushed_offset)
         is_due = committed >= min(2 * proof.offset, proof.offset + OFFSET_STEP)

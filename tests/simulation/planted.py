@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from metashell.codec.error_codes import NONE
-from metashell.disk import acknowledged
+from metashell.disk import properties
 from metashell.quorum.raft import (
     appending,
     elections,
@@ -369,7 +369,7 @@ def a_vote_counts_only_from_who_believes_in_the_same_leader() -> list[Patch]:
 
 def who_lost_the_directory_votes() -> list[Patch]:
     """Nobody looks at the proof beside meta.properties: an empty directory is that of a new node."""
-    return [(acknowledged, "find_loss", lambda *found: None)]
+    return [(properties, "find_loss", lambda *found: None)]
 
 
 def a_log_that_lost_batches_votes() -> list[Patch]:

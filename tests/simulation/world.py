@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.common.errors import LogCorruptError
 from metashell.common.values import OffsetAndEpoch, Recovering
-from metashell.disk import acknowledged
+from metashell.disk import properties
 from metashell.quorum.raft import transitions
 from metashell.quorum.raft.messages import Endpoint, RaftConfig
 from metashell.quorum.raft.ready import Committed, Durable, ElectionState, LeaderChanged, Ready, Reply, Send, SnapshotToLoad
@@ -400,7 +400,7 @@ class World:
         if old.flushed_offset:
             host.lost_end = max(old.flushed_offset, host.lost_end or 0)
         epoch = host.election.epoch if is_state_left else None
-        reason = acknowledged.find_loss(proof, 0, 0, epoch)
+        reason = properties.find_loss(proof, 0, 0, epoch)
         if reason is not None:
             new.recovering = Recovering(None, max(proof.epoch, epoch or 0), reason)
         if not is_state_left:

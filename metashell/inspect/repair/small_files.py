@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from metashell.common.errors import LogCorruptError, MetashellError
 from metashell.common.values import METADATA_TOPIC_ID
-from metashell.disk.acknowledged import directory_id_of, read_acknowledged
 from metashell.disk.mend import FileChange
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE
 from metashell.disk.opening import epochs_from
-from metashell.disk.properties import read_text_file
+from metashell.disk.properties import directory_id_of, read_acknowledged, read_text_file
 from metashell.disk.state_files import (
     NO_NODE,
     EpochEntry,

@@ -34,7 +34,7 @@ positions count: they say only what is on its disk now. It votes again when one 
    1; and what this replica had acknowledged to that leader before, the leader had sent, and has still.
 
 `epoch` has to be the newest in which it voted or acknowledged. Quorum-state says that; where that is lost, or the whole directory, the
-proof beside meta.properties does (`disk.acknowledged`), and the replica starts in that epoch. It may have voted in it, so it gives no vote
+proof beside meta.properties does (`disk.properties`), and the replica starts in that epoch. It may have voted in it, so it gives no vote
 there: when it votes again it knows who leads the epoch, or is in a later one.
 
 A crash meanwhile changes nothing: the log's note of the damage is durable before anything is cut, and is removed only here. Where those

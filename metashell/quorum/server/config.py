@@ -20,15 +20,13 @@ from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.releases import METADATA_VERSION
 from metashell.common.errors import ConfigError, LogCorruptError, MetashellError, PathError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, ZERO_UUID, ReplicaKey
-from metashell.disk.acknowledged import AcknowledgedFile
 from metashell.disk.config import NodeConfig, config_of
 from metashell.disk.directory import first_records_file
 from metashell.disk.file_system import Disk
 from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES, METADATA_DIRECTORY
-from metashell.disk.properties import load_ensemble, parse_properties, read_text_file, verify_ensemble
-from metashell.disk.recovery import ways_back
-from metashell.disk.state_files import NO_NODE, QuorumState, read_quorum_state, write_quorum_state
+from metashell.disk.properties import AcknowledgedFile, load_ensemble, parse_properties, read_text_file, verify_ensemble
+from metashell.disk.state_files import NO_NODE, QuorumState, read_quorum_state, ways_back, write_quorum_state
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.net.addresses import parse_address
 from metashell.net.listener_options import ListenerOptions, options_of

@@ -29,9 +29,9 @@ from metashell.codec.releases import (
 )
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID
-from metashell.disk.acknowledged import directory_id_of, find_loss, read_acknowledged
 from metashell.disk.files import RegularFile, open_regular
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, QUORUM_STATE, checkpoint_name
+from metashell.disk.properties import directory_id_of, find_loss, read_acknowledged
 from metashell.disk.segment import BadBatch, OrderCheck, Tail, read_batches
 from metashell.disk.state_files import read_leader_epochs
 from metashell.inspect.verify.start import Action, Change, ServerExit, StartVerdict

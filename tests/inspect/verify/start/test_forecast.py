@@ -14,11 +14,10 @@ from metashell.cli.inspect.checks import verify_main as verify
 from metashell.codec.releases import RELEASES, Release
 from metashell.common.forms import Display
 from metashell.demo import demo_directory
-from metashell.disk.acknowledged import Acknowledged, write_acknowledged
 from metashell.disk.file_system import Disk
 from metashell.disk.files import RegularFile
 from metashell.disk.names import METADATA_DIRECTORY
-from metashell.disk.properties import MetaProperties, format_meta_properties
+from metashell.disk.properties import Acknowledged, MetaProperties, format_meta_properties, write_acknowledged
 from metashell.inspect.verify import VerifyOptions
 from metashell.inspect.verify.run import run_verify
 from metashell.inspect.verify.start import ServerExit, StartVerdict
