@@ -108,7 +108,8 @@ async def test_nothing_is_prepared_while_it_is_written_down_that_the_epoch_is_ov
         committed = driver.committed(node.log_end_offset + 5, epoch)
         leader.store.gate.shut()
         token = SimpleNamespace(cancelled=False, connection=("x", 1), request=SimpleNamespace(cancelled=True))
-        asked = VoteRequest(CLUSTER_ID, leader.id, leader.key.directory_id, epoch + 3, 9, bytes(15) + b"\x09", epoch, 1 << 40)
+        other = next(voter.key for id, voter in node.voters.voters.items() if id != leader.id)
+        asked = VoteRequest(CLUSTER_ID, leader.id, leader.key.directory_id, epoch + 3, other.id, other.directory_id, epoch, 1 << 40)
         driver.request(token, asked, "CONTROLLER")
         await eventually(lambda: leader.store.gate.waiting == 1)
         assert driver.durable.election.epoch == epoch
