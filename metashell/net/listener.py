@@ -24,6 +24,8 @@ READ_SIZE: Final = 256 * 1024
 STRANGER_READ_SIZE: Final = 80 * 1024
 """Bytes that are read at once from a peer that is not known: more than it may send as one request."""
 ACCEPTED_AT_ONCE: Final = 16
+BACKLOG_MIN: Final = 512
+"""Connections that the system keeps at least until they are accepted: what is beyond is dropped, and tried again after a second."""
 FULL_PAUSE_S: Final = 0.1
 """How long nothing is accepted after the table of descriptors was full."""
 TOLD_EVERY_S: Final = 60.0
@@ -238,7 +240,7 @@ def _bound(family: int, kind: int, protocol: int, address: Any, backlog: int) ->
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
-        made.listen(backlog)
+        made.listen(max(backlog, BACKLOG_MIN))
     except BaseException:
         made.close()
         raise

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 HELD_MIN: Final = 1024 * 1024
 """Bytes that an account may hold before it counts as one that holds much."""
-TURNS_S: Final = 0.003
+TURNS_S: Final = 0.0015
 """How long connections have their turns before the loop does something else."""
 
 CROWDED_OUT: Final = "connections hold too much memory, and its sender the most"
