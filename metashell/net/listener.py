@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
+from metashell.codec.codes import API_VERSIONS
 from metashell.common.errors import UsageError
 from metashell.net.accepted_connection import AcceptedConnection, OnLarge, OnRequest
+from metashell.net.client_connection import SOFTWARE_NAME
 from metashell.net.listener_options import Counters, Fault, ListenerOptions, is_loopback, server_terms, weakness
 from metashell.net.server_connection import ServerConnection
 from metashell.net.shares import shares_of_loop
@@ -123,8 +125,9 @@ class Listener:
         if connection not in self._connections:
             return
         core = connection.core
-        if core.is_faulty:
-            self._on_fault(Fault(core.principal, connection.host, reason, core.asked_key, core.fails_login))
+        if core.is_faulty or core.client_software not in ("", SOFTWARE_NAME):
+            key = core.asked_key if core.is_faulty else API_VERSIONS
+            self._on_fault(Fault(core.principal, connection.host, reason, key, core.fails_login))
         if self._on_closed is not None:
             self._on_closed(connection.number, reason)
 

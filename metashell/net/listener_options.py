@@ -391,7 +391,10 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a peer did wrong, for which its connection was closed; `asked_key` is the API that is not served, -1 for other faults."""
+    """What a peer did wrong, for which its connection was closed; `asked_key` is the API that is not served, -1 for other faults.
+
+    ApiVersions is that of a client that asked for nothing else, and went: it has seen that what it wants is not served.
+    """
 
     principal: str
     host: str

@@ -64,6 +64,7 @@ class ServerConnection:
         "_events",
         "_first_id",
         "_frames",
+        "_has_asked",
         "_next_id",
         "_open",
         "_out",
@@ -75,6 +76,7 @@ class ServerConnection:
         "_sasl_rounds",
         "_session_end",
         "asked_key",
+        "client_software",
         "closed",
         "fails_login",
         "frames_taken",
@@ -92,6 +94,8 @@ class ServerConnection:
         self.closed = False
         self.frames_taken = 0
         """Frames that were read to their end."""
+        self.client_software = ""
+        """What a client says that it is, as long as it has asked for nothing but versions and a login."""
         self.is_faulty = self.fails_login = False
         """Whether it was closed for what the peer did; and whether that was its login."""
         self.asked_key = -1
@@ -109,6 +113,7 @@ class ServerConnection:
         self._open: dict[int, _Slot] = {}
         self._first_id = 0
         self._next_id = 0
+        self._has_asked = False
         self._aside = False
         self._asked_size = 0
         self._parked_size = 0
@@ -326,6 +331,9 @@ class ServerConnection:
         return Received(request_id, header, message, size)
 
     def _add_slot(self, header: RequestHeader, size: int = 0) -> int:
+        if header.api_key not in _BEFORE_AUTHENTICATION:
+            self._has_asked = True
+            self.client_software = ""
         request_id = self._next_id
         self._next_id += 1
         self._open[request_id] = _Slot(header, size)
@@ -360,6 +368,8 @@ class ServerConnection:
             # As with Kafka, a peer that is still to log in is not asked whom it means.
             identity = self.terms.identity if self.principal else None
             terms = self.terms
+            if not self._has_asked:
+                self.client_software = message.client_software_name
             features = terms.features()
             self._reply(header, answer_api_versions(message, header.api_version, terms.ranges, features, identity, terms.entries))
         elif header.api_key == SASL_HANDSHAKE:

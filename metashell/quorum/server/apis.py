@@ -24,6 +24,7 @@ from metashell.codec.codes import (
     ADD_RAFT_VOTER,
     ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
+    API_VERSIONS,
     ASSIGN_REPLICAS_TO_DIRS,
     BEGIN_QUORUM_EPOCH,
     BROKER_HEARTBEAT,
@@ -161,11 +162,13 @@ class Apis:
         """See Application."""
         if self._told is None:
             return
-        if fault.asked_key >= 0:
+        if fault.asked_key == API_VERSIONS and fault.principal:
+            self._told.asks_for_versions_alone(fault.principal, fault.host)
+        elif fault.asked_key >= 0 and fault.principal:
             self._told.asks_for_unserved(fault.principal, fault.host, fault.asked_key)
         elif fault.is_login:
             self._told.fails_to_log_in(fault.host, fault.reason)
-        else:
+        elif fault.asked_key != API_VERSIONS:
             self._told.is_malformed(fault.principal, fault.host, fault.reason)
 
     def _note_answered(self, request: Request, answer: Any) -> None:

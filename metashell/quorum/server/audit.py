@@ -269,9 +269,17 @@ class ToldClients:
         if key in APIS:
             self._tell(principal, host, "version", name, f"asks for a version of {name} that is not served here")
             return
+        text = f"asks for {name}, which a controller does not serve: {self._where()}"
+        self._tell(principal, host, "unserved", name, text)
+
+    def asks_for_versions_alone(self, principal: str, host: str) -> None:
+        """A client has asked which APIs are served, and went, as Kafka's clients of brokers do here."""
+        text = f"asks for versions and leaves: a client of brokers finds nothing at a controller: {self._where()}"
+        self._tell(principal, host, "unserved", "ApiVersions", text)
+
+    def _where(self) -> str:
         brokers = self._brokers()
-        where = f"brokers listen on {brokers}" if brokers else "no broker is registered"
-        self._tell(principal, host, "unserved", name, f"asks for {name}, which a controller does not serve: {where} (bootstrap.servers)")
+        return f"{f'brokers listen on {brokers}' if brokers else 'no broker is registered'} (bootstrap.servers)"
 
     def is_refused(self, principal: str, host: str, key: int) -> None:
         """A client has no right to what it asks for."""

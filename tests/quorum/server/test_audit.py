@@ -10,6 +10,7 @@ from typing import Any
 from metashell.codec import messages
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, TOPIC_AUTHORIZATION_FAILED
 from metashell.metadata.image import EMPTY_IMAGE
+from metashell.net.frames import encode_request
 from metashell.quorum.controller import Request
 from metashell.quorum.server.audit import Audit, ToldClients, is_change, items_of, refusals_of
 from metashell.quorum.server.config import load_config
@@ -135,15 +136,39 @@ async def test_a_controller_tells_who_changed_what_and_who_asks_wrongly_once(tmp
             )
         )
         assert (await ask(server, body)).responses[0].error_code == NONE
-        await eventually(lambda: bool(audit))
-        assert "result=applied principal=User:ANONYMOUS address=127.0.0.1 api=IncrementalAlterConfigs resource=Broker:" in audit[0]
+        entry = "audit: result=applied principal=User:ANONYMOUS address=127.0.0.1 api=IncrementalAlterConfigs resource=Broker:"
+        await eventually(lambda: entry in audit)
         for _ in range(20):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.ports["CONTROLLER"])
             writer.write(struct.pack(">ihhih", 14, 3, 9, 1, -1) + b"\0" * 4)
             assert await reader.read() == b""
             writer.close()
-        assert [line for line in events if "asks for Metadata" in line] == [
+        told = [line for line in events if "asks for" in line]
+        assert told == [
             "User:ANONYMOUS at 127.0.0.1 asks for Metadata, which a controller does not serve: no broker is registered (bootstrap.servers)"
         ]
+    finally:
+        await server.kill()
+
+
+async def test_a_client_that_sees_that_it_is_at_the_wrong_place_is_told_of_too(tmp_path: Path) -> None:
+    """Kafka's clients ask for versions, miss Metadata among them, and go."""
+    place = Formatted(tmp_path, 1)
+    events: list[str] = []
+    server = ControllerServer(load_config(str(place.configs[1])), events.append)
+    await server.start()
+    try:
+        versions = messages.ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.4.0")
+        for _ in range(20):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.ports["CONTROLLER"])
+            writer.write(encode_request(versions, 4, 1, "adminclient-1"))
+            await reader.readexactly(4)
+            writer.close()
+        await eventually(lambda: any("asks for versions" in line for line in events))
+        (line,) = [line for line in events if "asks for versions" in line]
+        assert line == (
+            "User:ANONYMOUS at 127.0.0.1 asks for versions and leaves: a client of brokers finds nothing at a controller: no broker is "
+            "registered (bootstrap.servers)"
+        )
     finally:
         await server.kill()
