@@ -11,7 +11,7 @@ import pytest
 
 from metashell.cli.controllers.server import main as server
 from metashell.cli.kafka.file_tools import storage_main as kafka_storage
-from metashell.codec.batches import RecordBatch
+from metashell.codec.batches import BatchHeader, CheckedBatch, RecordBatch
 from metashell.codec.messages import ConfigRecord
 from metashell.codec.metadata_records import write_metadata_record
 from metashell.common.errors import MetashellError, UnknownRecordError
@@ -24,9 +24,18 @@ from metashell.quorum.raft.voters import SnapshotHeader
 from metashell.quorum.server.config import load_config
 from metashell.quorum.server.controller_server import ControllerServer
 from metashell.quorum.server.feed import ImageMachine, loaded_snapshot
-from metashell.quorum.server.records import LOG_NAME, check_log, log_batches, records_of, snapshot_batches
+from metashell.quorum.server.records import (
+    LOG_NAME,
+    RECORDS_AT_ONCE,
+    check_log,
+    log_batches,
+    records_of,
+    refuse_unknown_steps,
+    snapshot_batches,
+)
 from tests.coroutines import eventually, run
 from tests.inspect.verify.making import topic_value
+from tests.metadata.image.batches import batch_of_values
 from tests.quorum.server.quorum import CLUSTER_ID, LIMIT_S, Quorum
 from tests.running import run_main
 from tests.unknown_rows import BEGINNINGS, CONTROL_ROWS, DATA_ROWS, FIRST_OFFSET, ROWS, level, make_directory, servers
@@ -201,3 +210,20 @@ async def test_an_observer_with_an_empty_directory_ends_before_it_registers(tmp_
 def test_the_rows_are_those_that_real_servers_were_started_on() -> None:
     assert list(KAFKA) == list(ROWS) == [*DATA_ROWS, *CONTROL_ROWS, *BEGINNINGS]
     assert issubclass(UnknownRecordError, MetashellError)
+
+
+@pytest.mark.parametrize("timestamp_deltas", [(), (0, 5)])
+def test_a_large_batch_is_looked_through_a_bounded_number_of_records_at_a_time(timestamp_deltas: tuple[int, ...]) -> None:
+    known = write_metadata_record(ConfigRecord(resource_type=4, resource_name="", name="k", value="v"))
+    values = [known] * (2 * RECORDS_AT_ONCE) + [b"\x01\x28\x00"]
+    # With times of their own records are framed in an unusual way, and each is decoded.
+    large = CheckedBatch(*_parts(batch_of_values(values, 7, timestamp_deltas=timestamp_deltas)))
+    steps = refuse_unknown_steps(large)
+    next(steps)
+    next(steps)
+    with pytest.raises(UnknownRecordError, match=f"offset {7 + 2 * RECORDS_AT_ONCE}: UNKNOWN_RECORD_40"):
+        next(steps)
+
+
+def _parts(made: RecordBatch) -> tuple[BatchHeader, int, bytes, str]:
+    return made.header, 0, made.data, LOG_NAME
