@@ -94,7 +94,9 @@ def shown_by_dump_log(path: Path, flags: Sequence[str]) -> Shown:
     text = run_main(dump_log.main, [decoder, *flags, str(path)], cwd=path.parent).stdout
     found: Shown = {}
     for row in map(json.loads, text.splitlines()):
-        data = {"key": row["key"], "value": row["data"]} if decoder == "--offsets-decoder" else row["data"]
+        # In the JSON text of tables bytes that do not decode stand in place of the object.
+        key, value = row.get("key_hex", row.get("key")), row.get("data_hex", row["data"])
+        data = {"key": key, "value": value} if decoder == "--offsets-decoder" else value
         found[row["offset"]] = (row["type"], row["version"], data, row.get("fault"))
     return found
 

@@ -161,6 +161,23 @@ def decode_assignment(protocol_type: str, protocol: str | None, blob: bytes) -> 
     return _decode("assignment", protocol_type, protocol, blob)
 
 
+def one_type(name: str, value: Any) -> dict[str, Any]:
+    """Return a decoded blob as members of an object whose keys have one type each: bytes that stay undecoded are in `NAMEBase64`."""
+    if isinstance(value, str):
+        return {name: None, f"{name}Base64": value}
+    if not isinstance(value, dict):
+        return {name: value}
+    inner = {key: member for part, found in value.items() for key, member in (_one_type_of(part, found)).items()}
+    return {name: inner}
+
+
+def _one_type_of(part: str, value: Any) -> dict[str, Any]:
+    return one_type(part, value) if part in _BLOBS_INSIDE else {part: value}
+
+
+_BLOBS_INSIDE: Final = frozenset({"userData", "allocation"})
+
+
 def _decode(what: str, protocol_type: str, protocol: str | None, blob: bytes) -> DecodedBlob:
     if not blob:
         return DecodedBlob(None)

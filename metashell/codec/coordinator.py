@@ -17,7 +17,7 @@ from collections.abc import Callable
 from json import dumps
 from typing import Any, NamedTuple
 
-from metashell.codec.consumer_protocol import CONSUMER, decode_assignment, decode_subscription
+from metashell.codec.consumer_protocol import CONSUMER, decode_assignment, decode_subscription, one_type
 from metashell.codec.dispatch import OFFSETS_KEYS, OFFSETS_VALUES, SHARE_KEYS, SHARE_VALUES, TRANSACTION_KEYS, TRANSACTION_VALUES
 from metashell.codec.java import string_hash, string_text
 from metashell.codec.metadata_records import unknown_type, unknown_version
@@ -119,7 +119,8 @@ def _classic_group(value: Any) -> DecodedRecord:
     for member in value.members:
         subscription = decode_subscription(value.protocol_type, value.protocol, member.subscription)
         assignment = decode_assignment(value.protocol_type, value.protocol, member.assignment)
-        members.append({"memberId": member.member_id, "subscription": subscription.value, "assignment": assignment.value})
+        blobs = {**one_type("subscription", subscription.value), **one_type("assignment", assignment.value)}
+        members.append({"memberId": member.member_id, **blobs})
         findings += [f"member {member.member_id}: {text}" for text in (*subscription.findings, *assignment.findings)]
     return DecodedRecord({"members": members}, tuple(findings))
 
@@ -132,7 +133,7 @@ def _consumer_member(value: Any) -> DecodedRecord | None:
     protocols = []
     for protocol in classic.supported_protocols:
         subscription = decode_subscription(CONSUMER, protocol.name, protocol.metadata)
-        protocols.append({"name": protocol.name, "subscription": subscription.value})
+        protocols.append({"name": protocol.name, **one_type("subscription", subscription.value)})
         findings += [f"protocol {protocol.name}: {text}" for text in subscription.findings]
     return DecodedRecord({"supportedProtocols": protocols}, tuple(findings))
 

@@ -151,6 +151,11 @@ DUMP_LOG = CommandSpec(
         ("dump-log --type GROUP_METADATA DIR | jq .decoded.members", "subscriptions and assignments of the members of classic groups"),
         ("dump-log --verify-index-only *.index *.timeindex", "whether indexes fit their logs"),
         ("dump-log --summary /var/lib/kafka/__consumer_offsets-12", "what a partition holds, in numbers"),
+        (
+            "dump-log --type OFFSET_COMMIT DIR -o jsonl > commits.jsonl",
+            "a table for other readers, one record type a file: pandas.read_json('commits.jsonl', lines=True), "
+            "pyarrow.json.read_json('commits.jsonl'), DuckDB: from 'commits.jsonl', spark.read.json('commits.jsonl')",
+        ),
     ),
     epilog=(options.EXIT_STATUS,),
     files=options.LOG_FILES,

@@ -22,7 +22,7 @@ from metashell.groups.log.timeline_events import listed
 from metashell.groups.topics import KnownTopics, Topics
 from metashell.groups.view import GroupDescription, MemberDescription
 
-Release = tuple[int, int]
+Release = tuple[int, int, int]
 
 
 class DowngradeCheck(NamedTuple):
@@ -53,17 +53,23 @@ class _Need(NamedTuple):
 
 
 _READABLE_SINCE: Final[dict[int, tuple[tuple[int, Release], ...]]] = {
-    0: ((0, (0, 8)),),
-    1: ((0, (0, 9)), (2, (2, 1)), (4, (3, 0))),
-    2: ((0, (0, 9)), (1, (0, 10)), (2, (2, 1)), (3, (2, 3)), (4, (3, 0))),
+    0: ((0, (0, 8, 0)),),
+    1: ((0, (0, 9, 0)), (2, (2, 1, 0)), (4, (3, 4, 1))),
+    2: ((0, (0, 9, 0)), (1, (0, 10, 0)), (2, (2, 1, 0)), (3, (2, 3, 0)), (4, (3, 4, 1))),
 }
 """Types that every release knows -> versions of the value, each with its first release. An older release does not load the partition."""
-_KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8)), (9, (4, 0)), (17, (4, 1)))
+_KNOWN_SINCE: Final[tuple[tuple[int, Release], ...]] = ((3, (3, 8, 0)), (9, (4, 0, 0)), (17, (4, 1, 0)))
 """Record types, each with the first release that knows this type and those up to the next. An older release skips the records."""
+_SKIPS_SINCE: Final[Release] = (3, 4, 1)
+"""The first release that skips records of types that it does not know. An older one does not load the partition (KIP-915)."""
+_REPORTS_SINCE: Final[Release] = (4, 0, 0)
+"""The first release whose coordinator refuses the groups of a partition that it could not load. An older one takes it for empty."""
+_DELETED: Final = -1
+"""Stands for the version of a record without a value."""
 _VERSION_MAX: Final = {0: 4, 1: 4, 2: 4}
 """The newest version that any known release reads, for types whose values have versions above 0."""
-_OLDEST: Final[Release] = (0, 8)
-_NEVER: Final[Release] = (9999, 0)
+_OLDEST: Final[Release] = (0, 8, 0)
+_NEVER: Final[Release] = (9999, 0, 0)
 """Stands for no known release."""
 _EXPRESSION: Final = 16
 _LATER_TYPE: Final = 24
@@ -87,6 +93,8 @@ class Census:
         type_id = int16_at(raw.key, 0)
         if raw.value is None:
             self._newest.pop(raw.key, None)
+            if type_id not in _READABLE_SINCE:
+                self.counts.setdefault(group_of_key(raw.key), Counter())[type_id, _DELETED] += 1
         elif len(raw.value) > 1:
             types = type_id, int16_at(raw.value, 0)
             self.counts.setdefault(group_of_key(raw.key), Counter())[types] += 1
@@ -103,11 +111,11 @@ class Census:
 
 
 def release_of(text: str) -> Release:
-    """Parse major and minor number of a release. Errors: UsageError."""
+    """Parse the number of a release, without its patch as the first of its kind: 3.4 is 3.4.0. Errors: UsageError."""
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
         raise UsageError(f"option --to: {text!r} is not a release such as 3.9 or 4.0.1", text)
-    return int(parts[0]), int(parts[1])
+    return int(parts[0]), int(parts[1]), int(parts[2]) if len(parts) > 2 else 0
 
 
 def downgrade_checks(loaded: LoadedLogs, census: Census, pattern: str, to: Release | None) -> list[DowngradeCheck]:
@@ -124,7 +132,8 @@ def downgrade_checks(loaded: LoadedLogs, census: Census, pattern: str, to: Relea
         found = find_group(loaded, group_id)
         kind = found[0].group.type if found else "deleted"
         # A type that the broker skips matters only for live records. A version that it cannot read stops it even in replaced records.
-        counts = Counter({types: count for types, count in every.items() if _need(*types).fails}) + live.get(raw, Counter())
+        counts = Counter({types: count for types, count in every.items() if _fails(types, to)})
+        counts += Counter({types: count for types, count in live.get(raw, Counter()).items() if not _fails(types, to)})
         has_offsets = any(one.log.fold.offset_count(one.raw) for one in found)
         checks += _of_records(group_id, kind, counts, to, is_there=bool(found), has_offsets=has_offsets)
         if found and to is None:
@@ -143,13 +152,13 @@ def _of_records(
         return
     for fails in (True, False):
         # For a deleted group only records that stop the whole partition from loading matter.
-        unread = {types: need for types, need in needs.items() if need.release > to and need.fails == fails and (fails or is_there)}
+        unread = {types: need for types, need in needs.items() if need.release > to and _fails(types, to) == fails and (fails or is_there)}
         if unread:
             newest = max(need.release for need in unread.values())
             count = sum(counts[types] for types in unread)
             text = (
                 f"{counted(count, 'record needs', 'records need')} {_text(newest)} ({_types_text(unread)}): "
-                f"the broker {_consequence(unread, fails, has_offsets)}"
+                f"the broker {_consequence(unread, fails, has_offsets, to)}"
             )
             yield DowngradeCheck(group_id, kind, f"release {_text(to)}", "breaks" if fails else "lost", text)
 
@@ -159,6 +168,8 @@ def _oldest_text(needs: Mapping[tuple[int, int], _Need], has_offsets: bool) -> s
     because = {types: need for types, need in needs.items() if need.release == oldest}
     fails = any(need.fails for need in because.values())
     older = _consequence(because, fails, has_offsets)
+    if not fails and needs:
+        older += f"; one before {_text(_SKIPS_SINCE)} does not load this partition"
     if oldest == _NEVER:
         return f"{_types_text(because)} is written by no release that we know: one that does not know it {older}"
     return f"all is read by {_text(oldest)} and newer, because of {_types_text(because)}; an older one {older}"
@@ -166,7 +177,9 @@ def _oldest_text(needs: Mapping[tuple[int, int], _Need], has_offsets: bool) -> s
 
 def _types_text(types: Iterable[tuple[int, int]]) -> str:
     names = _type_names()
-    return listed((f"{names.get(type_id, type_id)} v{version}" for type_id, version in sorted(types)), 2)
+    return listed(
+        (f"{names.get(type_id, type_id)} {'(deleted)' if version == _DELETED else f'v{version}'}" for type_id, version in sorted(types)), 2
+    )
 
 
 @cache
@@ -184,8 +197,18 @@ def _need(type_id: int, version: int) -> _Need:
     return _Need(max((release for since, release in _KNOWN_SINCE if type_id >= since), default=_OLDEST), fails=False)
 
 
-def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: bool) -> str:
+def _fails(types: tuple[int, int], to: Release | None) -> bool:
+    """Return whether a release that does not read a record fails to load the partition. Without a release, one that skips unknown types."""
+    type_id, version = types
+    if type_id in _READABLE_SINCE:
+        return _need(type_id, version).fails
+    return to is not None and to < _SKIPS_SINCE
+
+
+def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: bool, to: Release | None = None) -> str:
     """Say how a broker behaves that does not read records of these types."""
+    if fails and to is not None and to < _REPORTS_SINCE:
+        return "does not load this partition: every group in it is gone without an error, and consumers begin by auto.offset.reset"
     if fails:
         return "does not load this partition, and every group in it is unreachable"
     if {type_id for type_id, _ in types} == {_EXPRESSION}:
@@ -195,7 +218,7 @@ def _consequence(types: Iterable[tuple[int, int]], fails: bool, has_offsets: boo
 
 
 def _text(release: Release) -> str:
-    return "a release that we do not know" if release == _NEVER else ".".join(map(str, release))
+    return "a release that we do not know" if release == _NEVER else ".".join(map(str, release if release[2] else release[:2]))
 
 
 # ---- from one protocol to the other

@@ -72,7 +72,12 @@ def control_members(key: bytes | None, value: bytes | None, *, show_secrets: boo
 def _framed_members(shown: RecordText) -> str:
     frame = "" if shown.frame_version == FRAME_VERSION else f',"frame_version":{shown.frame_version}'
     name, version = name_text(shown.type_name), number_text(shown.version)
-    return f'"type":{name},"version":{version},"data":{shown.data}{shown.derived}{frame}{fault_text(shown.fault)}'
+    return f'"type":{name},"version":{version},{_member("data", shown.data)}{shown.derived}{frame}{fault_text(shown.fault)}'
+
+
+def _member(name: str, text: str) -> str:
+    """The member of a decoded object; the text of bytes that do not decode stands in `NAME_hex`, so that each key has one type."""
+    return f'"{name}":null,"{name}_hex":{text}' if text.startswith('"') else f'"{name}":{text}'
 
 
 class ClassDecoder:
@@ -181,7 +186,7 @@ def class_member(name: str, class_name: str | None) -> Member:
     def number(raw: bytes | None) -> tuple[str, str | None]:
         if raw is None or len(raw) == size:
             return f'"{name}":{"null" if raw is None else int.from_bytes(raw, "big", signed=True)}', None
-        return bytes_member(name, raw), f"the {name} of {len(raw)} byte(s) is no {kind}"
+        return f'"{name}":null,"{name}_base64":{bytes_text(raw)}', f"the {name} of {len(raw)} byte(s) is no {kind}"
 
     return number
 
@@ -220,8 +225,8 @@ class KeyedDecoder:
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         shown = self.texts.text(key, value)
         text = (
-            f'"type":{name_text(shown.type_name)},"type_id":{number_text(shown.type_id)},"key":{shown.key},'
-            f'"version":{number_text(shown.version)},"data":{shown.data}{shown.derived}'
+            f'"type":{name_text(shown.type_name)},"type_id":{number_text(shown.type_id)},{_member("key", shown.key)},'
+            f'"version":{number_text(shown.version)},{_member("data", shown.data)}{shown.derived}'
         )
         if value is None and shown.fault is None:
             return Members(f'{text},"tombstone":true', shown.type_id, shown.key, None)

@@ -112,7 +112,9 @@ def test_what_does_not_decode_is_hex_with_a_fault_and_status_1(tmp_path: Path) -
     status, text, err = dump(path, cluster_metadata_decoder=False, offsets_decoder=True)
     rows = [json.loads(line) for line in text.splitlines()]
     assert status == 1
-    assert [row["data"] for row in rows] == ["000301", "79", "7a", None]
+    assert [row["data"] for row in rows] == [None] * 4
+    assert [row.get("data_hex") for row in rows] == ["000301", "79", "7a", None]
+    assert [row.get("key_hex") for row in rows] == [None, "004d78", None, "00"]
     assert all("fault" in row for row in rows)
     assert "record type 77 is not known" in err
     assert "the record has no key" in err
