@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from metashell.codec import metadata_records
 from metashell.codec.batches import HEADER_SIZE, BatchHeader, RecordFields, read_record_header
 from metashell.codec.framing import Stop, Window
-from metashell.codec.metadata_records import GAVE_UP
+from metashell.codec.metadata_records import GAVE_UP, HEADERS_MAX
 from metashell.codec.primitives import encode_varint
 from metashell.common.errors import DecodeError
 from metashell.disk.files import WindowReader
@@ -92,6 +92,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.parts: list[bytes] = []
+        self.output: Output | None = None
+        """Takes text at once where a batch has much of it; None leaves all of it to `take_text`."""
         self.first: Place = None
         self.last: Place = None
         self.first_position = 0
@@ -127,10 +129,12 @@ class Writer:
         return findings
 
     def flush(self) -> None:
-        """Encode the waiting lines."""
+        """Encode the waiting lines, and write them if there is an `output`. Errors: OSError."""
         if self.lines:
             self.parts.append("".join(self.lines).encode("utf-8", "surrogateescape"))
             self.lines.clear()
+        if self.output is not None:
+            self.output.write_all(self.parts)
 
     def note_records(self, offset: int, count: int = 1) -> None:
         """Note `count` consecutive records, and whether they follow the one before."""
@@ -172,7 +176,8 @@ class Writer:
         while first < count:
             number = min(SEGMENT_RECORDS, count - first)
             following = -1
-            if middle is not None and self.loop is not None:
+            # The loops keep what begins each record up to the last one that they read.
+            if middle is not None and self.loop is not None and first + number <= HEADERS_MAX:
                 mark = len(self.lines)
                 following = self.loop(buf, at, first, number, header.base_offset, middle, self.texts, self.lines.append)
                 if following > end or (following != end and first + number == count):
@@ -201,7 +206,8 @@ class Writer:
 
 
 def dump_in_turn(writer: Writer, reader: WindowReader, output: Output, position: int = 0) -> Stop:
-    """Write the file from `position` on, window by window."""
+    """Write the file from `position` on, window by window, and a batch with very many records piece by piece."""
+    writer.output = output
     while True:
         window = reader.read(position)
         try:
