@@ -1,0 +1,58 @@
+"""Batches with very many records: no more of them is kept than is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from metashell.codec import metadata_records
+from metashell.codec.batch_writer import write_batch
+from metashell.codec.batches import Record, RecordBatch, read_batch_header
+from metashell.codec.metadata_records import GAVE_UP, HEADERS_MAX, make_loop, write_metadata_record
+from metashell.codec.registry import message_type
+from metashell.metadata import directory_facts
+
+COUNT = 200_000
+MEMORY_MAX_KB = 130 * 1024
+"""A process that starts takes 40 MB; to keep one object a record would take some 100 MB more."""
+NO_OP = write_metadata_record(message_type("metadata", "NoOpRecord").cls())
+FEATURE = write_metadata_record(message_type("metadata", "FeatureLevelRecord").cls(name="f", feature_level=1))
+
+
+def batch(value: bytes, count: int, codec_id: int = 0) -> bytes:
+    return write_batch(0, [Record(offset, 1_700_000_000_000, None, value) for offset in range(count)], leader_epoch=1, codec_id=codec_id)
+
+
+def test_the_newest_events_of_a_log_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory_facts, "EVENTS_MAX", 3)
+    data = batch(FEATURE, 10)
+    found = directory_facts.read_events(iter([RecordBatch(read_batch_header(data, 0), 0, data)]))
+    assert [event.offset for event in found.events] == [7, 8, 9]
+
+
+def test_a_loop_over_usual_records_keeps_a_bounded_number_of_their_beginnings() -> None:
+    loop = make_loop("pass")
+    assert loop(bytes(100), 0, HEADERS_MAX, 1) == GAVE_UP
+    assert len(metadata_records._headers) <= HEADERS_MAX + 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codec_id", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "words", [("status", "{0}"), ("verify", "{0}"), ("log", "{0}", "/image"), ("bundle", "{0}", "--out", "{out}"), ("health", "{0}")]
+)
+def test_no_command_keeps_an_object_a_record(tmp_path: Path, codec_id: int, words: tuple[str, ...]) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(batch(NO_OP, COUNT, codec_id))
+    program = (
+        "import resource, sys; from metashell.cli.main import main; status = main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(0)"
+    )
+    line = [sys.executable, "-c", program, *(word.format(tmp_path, out=tmp_path.parent / f"{codec_id}.tar.gz") for word in words)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.splitlines()[-1]) < MEMORY_MAX_KB, done.stderr
