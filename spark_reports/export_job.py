@@ -27,7 +27,7 @@ from metashell.tables.lake.layout import PARQUET, Rewrite, commit_name, read_for
 from metashell.tables.lake.plan import Task
 from metashell.tables.lake.status import checked_target_size, outcome_lines, planned_lines
 from metashell.tables.lake.write_tasks import Job, TaskResult, Written, rewrite_task, write_task
-from metashell.tables.spark_options import EXPORT_MODES, TABLE_FORMATS
+from metashell.tables.read_options import EXPORT_MODES, TABLE_FORMATS
 from metashell.tables.splits import FILE_COST_BYTES, Split
 from metashell.tables.stores import Store, open_store
 from spark_reports.session import end_workers, error_from

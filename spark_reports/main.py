@@ -26,7 +26,7 @@ from metashell.common.uris import is_uri, shown_uri
 from metashell.demo import demo_directory
 from metashell.tables.dictionary import table_names
 from metashell.tables.input_files import expand_globs, input_files
-from metashell.tables.spark_options import SPARK_REPORTS
+from metashell.tables.read_options import SPARK_REPORTS
 from metashell.tables.stores import open_store
 from spark_reports.session import check_master, end_at_once, error_from, open_session, require_parts, silence_interrupts
 

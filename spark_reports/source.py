@@ -52,8 +52,7 @@ from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
 from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
-from metashell.tables.state.groups import read_group_offsets
-from metashell.tables.state.tables import spark_state_batch, state_batches
+from metashell.tables.state.tables import read_group_offsets, spark_state_batch, state_batches
 from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
 from spark_reports.options import SPLITS, SPLITS_SCHEMA, TABLE, LoadOptions, parse_options, table_schema, with_columns
 from spark_reports.progress import GrowingLog, growing_logs, new_between, position_of_log

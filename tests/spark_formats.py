@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from metashell.tables.spark_options import TABLE_FORMATS
+from metashell.tables.read_options import TABLE_FORMATS
 from spark_reports.table_commits import packages_of
 from tests.java import java
 

@@ -24,9 +24,8 @@ from metashell.tables.dictionary import CLUSTER_TABLES
 from metashell.tables.reports import REPORTS
 from metashell.tables.reports.local import run_local
 from metashell.tables.state.clusters import read_state
-from metashell.tables.state.groups import read_group_offsets
 from metashell.tables.state.schemas import GROUP_OFFSETS
-from metashell.tables.state.tables import state_table
+from metashell.tables.state.tables import read_group_offsets, state_table
 from tools.generated import ROOT
 
 PLACES: Final = ("metashell/demo/data", "tests/golden/kafka/4.3.1/main/data/stopped", "tests/golden/kafka/4.4.0/main/data/stopped")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from metashell.common.settings import Settings
     from metashell.disk.source import DirectorySource, FileSource
-    from metashell.groups.nodes import GroupSource
+    from metashell.groups.view import GroupSource
     from metashell.metadata.history import Past
     from metashell.metadata.history.sources import FetchedOpener
     from metashell.metadata.image import MetadataImage
@@ -230,7 +230,7 @@ def make_context(
 
 
 def _groups_node(groups: GroupSource, name: str, style: NameStyle) -> Node:
-    from metashell.groups.nodes import GroupsNode
+    from metashell.groups.view import GroupsNode
 
     return GroupsNode(name, groups, style)
 
@@ -239,7 +239,7 @@ def _opened_beside(source: str) -> Callable[[str, bool, Sequence[str]], int]:
     """Return a function that opens output files and refuses the files that are being read."""
 
     def opened(path: str, append: bool, others: Sequence[str]) -> int:
-        from metashell.disk.outputs import open_output
+        from metashell.disk.file_system import open_output
 
         return open_output(path, append=append, sources=(source, *others))
 

@@ -123,7 +123,7 @@ def named_values(option: str, words: Sequence[str], *, may_be_secret: bool = Tru
 
 def write_page(path: str, text: str, *, source: str | None = None) -> None:
     """Write a page about a source to a file. Errors: PathError if it cannot be written, or lies in the source or among logs."""
-    from metashell.disk.outputs import open_output
+    from metashell.disk.file_system import open_output
 
     try:
         with open(open_output(path, sources=[source] if source else ()), "w", encoding="utf-8", newline="\n") as file:

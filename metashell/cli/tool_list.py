@@ -32,7 +32,7 @@ from metashell.cli.tables.lake import LAKE
 from metashell.cli.tables.report import REPORT
 from metashell.cli.tables.sql import SQL, TABLES
 from metashell.common.options import CommandSpec
-from metashell.tables.spark_options import SPARK_REPORTS
+from metashell.tables.read_options import SPARK_REPORTS
 
 TOOLS: dict[str, CommandSpec] = {
     spec.name: spec

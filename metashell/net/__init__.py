@@ -19,7 +19,7 @@ Nothing is imported here before it is used: asyncio only by `transport`, `listen
 - to answer: `listener.serve` opens a `Listener` as `ListenerOptions` say. It makes an `AcceptedConnection` around the core
   `server_connection.ServerConnection` for each peer, and gives each `ServerRequest` to one function, which answers it at any time;
 - on the wire: `frames` encodes and decodes requests and responses, `api_versions` finds the versions that both sides have;
-- shares: `shares` divides descriptors, memory and time among those who ask, in fair turns (`fair_queue`); `descriptors` counts them;
+- shares: `shares` divides descriptors, memory and time among those who ask, in fair turns (`fair_queue`);
 - limits: `listener_options` holds them, and `options_of` reads them and the security of a listener from a server's properties;
 - identity: `security` reads a client's or listener's properties, `sasl` has the mechanisms PLAIN and SCRAM, `tls` makes contexts,
   `principal` names the owner of a certificate.

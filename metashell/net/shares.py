@@ -30,7 +30,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
-from metashell.net.descriptors import descriptors_max, room_for_connections, strangers_max
+from metashell.common.runtime import descriptors_max, room_for_connections, strangers_max
 from metashell.net.fair_queue import Asker, FairQueue
 from metashell.net.listener_options import HELD_MAX, Decoded, Undecoded
 

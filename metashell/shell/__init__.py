@@ -5,7 +5,7 @@ lines of commands, and `metashell.shell.terminal.prompt.run_prompt` reads them f
 comes from. Answers are written while the tree is walked; memory holds only the names of one directory.
 
 `grammar` reads a typed line as a whole before any of it runs: steps, pipes, files. Words of a command line and names from data never
-become part of such a line, nor of the text for /bin/sh. No output file may be a file that is being read (`disk.outputs`).
+become part of such a line, nor of the text for /bin/sh. No output file may be a file that is being read (`disk.file_system`).
 
 Both voices share one walk. With `voice="kafka"` all output, errors too, goes to stdout byte for byte as kafka-metadata-shell 4.4.0
 prints it, and the status is 0. Our own voice reports errors on stderr and in the status. Nothing here opens a source or reads argv.

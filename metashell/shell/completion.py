@@ -2,7 +2,7 @@
 
 `complete` takes the text before the cursor and returns candidates, best first, each with a description. It reads the image that commands
 see and runs nothing. It looks at a bounded number of names and returns at most `CANDIDATES_MAX`, so that a hundred thousand topics cost
-no more than ten. Names that begin with the text come first, then those that contain it (`name_matching`). For a verb that changes the
+no more than ten. Names that begin with the text come first, then those that contain it (`words`). For a verb that changes the
 cluster it offers only names that begin with the text, since a wrong guess could do damage."""
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from metashell.shell.completion_values import (
 )
 from metashell.shell.grammar import COMMENT, FILE, PIPE, WORDS, unfinished
 from metashell.shell.kafka_voice import KAFKA_COMMANDS
-from metashell.shell.name_matching import matching
 from metashell.shell.paths import absolute_components
-from metashell.shell.words import PartialLine, quote_word, split_partial
+from metashell.shell.words import PartialLine, matching, quote_word, split_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

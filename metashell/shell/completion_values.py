@@ -19,7 +19,6 @@ from metashell.common.values import moment_text
 from metashell.metadata.checks import PARTITION_GROUPS, all_checks
 from metashell.metadata.nodes import Directory
 from metashell.shell.commands import MOMENT
-from metashell.shell.name_matching import fitting, matching
 from metashell.shell.past import now_ms
 from metashell.shell.paths import (
     DEEP,
@@ -31,6 +30,7 @@ from metashell.shell.paths import (
     has_wildcards,
     quote_glob,
 )
+from metashell.shell.words import fitting, matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -267,8 +267,7 @@ class Context:
 
     def _nearest_words(self, target: str) -> str:
         """Return words about the path that was probably meant; empty if no path is similar."""
-        from metashell.shell.name_matching import nearest_path
-        from metashell.shell.words import quote_word
+        from metashell.shell.words import nearest_path, quote_word
 
         self._misses += 1
         near = nearest_path(self.root, absolute_components(target, self.cwd)) if self._misses <= _HINTS_MAX else None

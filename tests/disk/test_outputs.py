@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metashell.common.errors import PathError
-from metashell.disk.outputs import open_output
+from metashell.disk.file_system import open_output
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.registry import message_names, message_type
-from metashell.groups.decision import Request
-from metashell.groups.error_answers import _BODIES, error_body
+from metashell.groups.decision import _BODIES, Request, error_body
 
 REQUESTS = {kind.key: kind for name in message_names("request") if (kind := message_type("request", name)).key in _BODIES}
 

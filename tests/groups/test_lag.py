@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from metashell.groups.lag import RULES, STOPPED_MIN_MS, Lag, Rates, judge, lag_of_group, rates_between, worst_first
+from metashell.groups.notes import RULES, STOPPED_MIN_MS, Lag, Rates, judge, lag_of_group, rates_between, worst_first
 from metashell.groups.view import Holder, OffsetRow
 
 UNKNOWN_RATES = Rates()

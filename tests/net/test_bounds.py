@@ -17,10 +17,10 @@ from metashell.codec.messages import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from metashell.common.runtime import room_for_connections
 from metashell.net.accepted_connection import AcceptedConnection, ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
-from metashell.net.descriptors import room_for_connections
 from metashell.net.frames import FrameReader, decode_response, encode_request, frame
 from metashell.net.listener_options import SMALL_LIMIT, VALUE_SIZE, Closed, ConnectionLimits, Received, Undecoded
 from metashell.net.server_connection import ServerConnection

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from metashell.codec.messages import CreateTopicsResponse, DescribeClusterRequest
-from metashell.net import descriptors, shares
+from metashell.common import runtime
+from metashell.net import shares
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address
 from metashell.net.api_versions import supported_ranges
@@ -154,10 +155,10 @@ def test_a_process_that_serves_may_have_as_many_descriptors_as_the_system_allows
     monkeypatch.setattr(resource, "getrlimit", lambda which: limits["now"])
     monkeypatch.setattr(resource, "setrlimit", lambda which, wanted: limits.update(now=wanted))
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    assert descriptors.descriptors_max() == 256
-    descriptors.prepare_process()
-    assert limits["now"] == (4096, 4096) and descriptors.descriptors_max() == 4096
-    descriptors.prepare_process()
+    assert runtime.descriptors_max() == 256
+    runtime.prepare_process()
+    assert limits["now"] == (4096, 4096) and runtime.descriptors_max() == 4096
+    runtime.prepare_process()
     assert limits["now"] == (4096, 4096)
 
 

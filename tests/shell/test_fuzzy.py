@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.shell.name_matching import LOOKED_AT, matching
+from metashell.shell.words import LOOKED_AT, matching
 
 NAMES = sorted(["orders", "orders-eu", "big-orders", "reorders", "ORDERS", "audit.ordering", "o-r-d", "payments"])
 

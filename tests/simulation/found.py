@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metashell.quorum.raft import fetch, polling, snapshots, transitions, voter_update
+from metashell.quorum.raft import fetch, polling, reconfiguration, snapshots, transitions
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Follower
 from tests.simulation.bugs import Bug, Patch
@@ -34,7 +34,7 @@ def an_observer_asks_a_silent_leader_to_join() -> list[Patch]:
         if now >= due and node.may_stand():
             transitions.become_prospective(node)
             return now
-        if now >= role.update_deadline_ms and voter_update.maybe_send_update(node, role):
+        if now >= role.update_deadline_ms and reconfiguration.maybe_send_update(node, role):
             return min(due, node.connections.in_flight_until(now))
         wait = fetch.fetch_as_follower(node, role)
         wait = due if now < due < wait else wait

@@ -24,8 +24,8 @@ from metashell.tables.lake.append import FILES, AppendOptions, job_of, plan_of
 from metashell.tables.lake.layout import WORK, read_format, read_state
 from metashell.tables.lake.ledger import LakeState
 from metashell.tables.lake.plan import Task
+from metashell.tables.read_options import SPARK_REPORTS
 from metashell.tables.schemas import commented
-from metashell.tables.spark_options import SPARK_REPORTS
 from metashell.tables.splits import Piece, Split
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import LocalStore

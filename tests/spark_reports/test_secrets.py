@@ -14,8 +14,8 @@ from metashell.codec.redaction import holds_secrets
 from metashell.common.option_parser import parse_command
 from metashell.disk.names import KNOWN_LOGS as LOGS
 from metashell.tables.dictionary import COMMON_TABLES
+from metashell.tables.read_options import SPARK_REPORTS
 from metashell.tables.schemas import tables_of_log
-from metashell.tables.spark_options import SPARK_REPORTS
 from spark_reports.main import do_job
 from tests.inspect.dump.making import LOG_NAME
 from tests.secret_logs import LOGS as MADE_LOGS

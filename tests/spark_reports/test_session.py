@@ -11,7 +11,7 @@ import pytest
 
 from metashell import tables
 from metashell.common.options import REPORT_SUMMARIES
-from metashell.tables.spark_options import JOBS
+from metashell.tables.read_options import JOBS
 from spark_reports import main as program
 from spark_reports import session
 from tests.java import java

@@ -14,7 +14,7 @@ from metashell.common.errors import UsageError
 from metashell.common.option_parser import parse_command
 from metashell.tables.export.workers import Workers
 from metashell.tables.lake.append import AppendOptions, AppendReport, Processes, append_to_store
-from metashell.tables.spark_options import SPARK_REPORTS
+from metashell.tables.read_options import SPARK_REPORTS
 from metashell.tables.stores import open_store
 from spark_reports.export_job import is_done_without_spark
 from spark_reports.table_commits import TableCommits

@@ -14,7 +14,7 @@ import pytest
 
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.option_parser import parse_command
-from metashell.tables.spark_options import SPARK_REPORTS, TABLE_FORMATS
+from metashell.tables.read_options import SPARK_REPORTS, TABLE_FORMATS
 from spark_reports.export_job import require_fitting, session_settings, start_error, table_format_of
 from spark_reports.session import error_from
 from spark_reports.table_commits import RELEASES, packages_of, settings_for

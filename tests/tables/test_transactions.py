@@ -27,7 +27,7 @@ from metashell.tables.export.plan import ExportOptions
 from metashell.tables.reports import REPORTS
 from metashell.tables.reports.local import run_local
 from metashell.tables.sql.query import query
-from metashell.tables.state.groups import read_group_offsets
+from metashell.tables.state.tables import read_group_offsets
 from metashell.tables.transactions import OPEN, Markers, segments_beside
 from tests.tables.lake.lakes import rows as lake_rows
 from tests.tables.lake.lakes import run

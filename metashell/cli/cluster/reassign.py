@@ -348,7 +348,7 @@ def _assignment(topic: str, partition: int, replicas: tuple[int, ...], before: t
 def _write_out(work: Work, planned: Sequence[Assignment]) -> bool:
     """Write the plan to --out. Return whether that is standard output, which then gets nothing else. Errors: OSError, PathError."""
     from metashell.cli.cluster.reassign_state import STDIN
-    from metashell.disk.outputs import open_output
+    from metashell.disk.file_system import open_output
     from metashell.rehearse.placement import write_plan
 
     path = work.values.out

@@ -88,7 +88,7 @@ def _start(tool: str, values: SimpleNamespace) -> int:
     log = "" if values.foreground else os.path.join(directory, LOG)
 
     def serve(announcement: Announced, on_event: Callable[[int, str], None]) -> int:
-        from metashell.net.descriptors import prepare_process
+        from metashell.common.runtime import prepare_process
         from metashell.quorum.embedded.quorum import EmbeddedQuorum
 
         prepare_process()

@@ -50,7 +50,7 @@ _NAMED_MAX: Final = 5
 
 def restore(tool: str, values: SimpleNamespace) -> int:
     """Restore a quorum, or with --dry-run say what would be done. Errors: UsageError; PathError; MetashellError for a refusal."""
-    from metashell.disk.outputs import refuse_folder_of_logs
+    from metashell.disk.file_system import refuse_folder_of_logs
     from metashell.disk.restore import check_target, write_restored
     from metashell.inspect.survivors import restored_values
 

@@ -103,7 +103,7 @@ def _serve(values: SimpleNamespace) -> int:
     """Run the controller that the configuration describes until it ends; return the status."""
     signals = StopSignals()
     signals.watch()
-    from metashell.net.descriptors import prepare_process
+    from metashell.common.runtime import prepare_process
     from metashell.quorum.server.config import load_config
 
     prepare_process()

@@ -13,7 +13,7 @@ from metashell.common import options
 from metashell.common import options as shared
 from metashell.common.command import Tool
 from metashell.common.options import Argument, CommandSpec, Option, file_option, flag, source_argument
-from metashell.groups.lag import RULES
+from metashell.groups.notes import RULES
 
 _GROUP = Argument("group", "the group's id", "1", "GROUP")
 _GROUPS = Argument("group", "the group's id, or a pattern of ids; without one, all groups of the paths", "1", "GROUP", form="[GROUP]")

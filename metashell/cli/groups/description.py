@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metashell.cli.admin.cluster import describe_cluster
-from metashell.cli.admin.fetched import first_batches, newest_epoch
+from metashell.cli.admin.group_changes import first_batches, newest_epoch
 from metashell.cli.admin.groups import (
     CLASSIC,
     CONSUMER,
@@ -35,7 +35,7 @@ from metashell.net.security import PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metashell.cli.admin.fetched import EpochRecord
+    from metashell.cli.admin.group_changes import EpochRecord
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
     from metashell.groups.server_log import ServerLog

@@ -16,10 +16,10 @@ from metashell.cli.groups.logs import NamedTopics, found_groups, read_logs
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.values import duration_text, time_text
 from metashell.disk.indexes import has_only_markers, heads_at
-from metashell.groups.lag import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
 from metashell.groups.log.queries import group_summaries, offset_rows
+from metashell.groups.notes import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
 from metashell.groups.view import Holder
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ def _bundle(values: SimpleNamespace) -> int:
     """Write the archive and print one line about its contents."""
     from tempfile import TemporaryDirectory
 
-    from metashell.disk.outputs import refuse_beside_logs, temporary_files
+    from metashell.disk.file_system import refuse_beside_logs, temporary_files
     from metashell.inspect.bundle import new_file, pack_directory, plan_copy
 
     if values.mapping is not None and not values.anonymise:

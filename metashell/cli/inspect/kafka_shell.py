@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from metashell.cli.cluster.noun_tool import NounTool
     from metashell.cli.images import Loaded
     from metashell.common.options import CommandSpec
-    from metashell.groups.nodes import GroupSource
+    from metashell.groups.view import GroupSource
     from metashell.metadata.checks import Facts
     from metashell.metadata.checks.facts import QuorumAnswers
     from metashell.metadata.image import MetadataImage

@@ -184,7 +184,7 @@ def _signature(path: str) -> object:
 
 
 class LoggedGroups:
-    """Groups from their logs; see `metashell.groups.nodes.GroupSource`. Logs that have grown are read again."""
+    """Groups from their logs; see `metashell.groups.view.GroupSource`. Logs that have grown are read again."""
 
     def __init__(self, logs: Sequence[str], image: Callable[[], MetadataImage], name: str, max_decompressed: int) -> None:
         self._logs = logs
@@ -241,7 +241,7 @@ def _sizes_of(folders: Sequence[str]) -> list[tuple[str, int]]:
 
 
 class LiveGroups:
-    """Groups of a live cluster; see `metashell.groups.nodes.GroupSource`. Each listing asks again."""
+    """Groups of a live cluster; see `metashell.groups.view.GroupSource`. Each listing asks again."""
 
     def __init__(self, values: SimpleNamespace, image: Callable[[], MetadataImage]) -> None:
         self._values = values

@@ -46,8 +46,7 @@ from metashell.groups.consumer import (
 from metashell.groups.consumer.assignment import advance_member
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.leave import cancel_all, check_instance, leave_consumer_group, restart_session, settings_of, static_member
-from metashell.groups.decision import Answer, Decision, GroupError, Record, Request
-from metashell.groups.error_answers import refuse_request
+from metashell.groups.decision import Answer, Decision, GroupError, Record, Request, refuse_request
 from metashell.groups.state import Context, Group
 from metashell.groups.topics import Topics, group_hash
 

@@ -34,8 +34,7 @@ from metashell.groups.consumer import (
 )
 from metashell.groups.consumer.group import PROTOCOL_TYPE, ConsumerGroup
 from metashell.groups.consumer.subscription import last_users, subscribers_without
-from metashell.groups.decision import Answer, Decision, GroupError, Record, Request, Timers
-from metashell.groups.error_answers import error_body
+from metashell.groups.decision import Answer, Decision, GroupError, Record, Request, Timers, error_body
 from metashell.groups.state import Context, KindSettings
 from metashell.groups.topics import Topics, group_hash
 

@@ -57,8 +57,10 @@ from metashell.groups.decision import (
     Producer,
     Record,
     Request,
+    append_error_code,
+    error_body,
+    refuse_request,
 )
-from metashell.groups.error_answers import append_error_code, error_body, refuse_request
 from metashell.groups.share.heartbeat import drop_deleted_topics, handle_share_heartbeat, start_share_sessions, state_initialized
 from metashell.groups.state import Chance, Context, Handler, Settings, State, end_transaction
 from metashell.groups.streams.heartbeat import handle_streams_heartbeat

@@ -30,8 +30,19 @@ from metashell.groups.consumer import ConsumerGroupMember, most_wanted
 from metashell.groups.consumer.group import ConsumerGroup
 from metashell.groups.consumer.leave import known_group
 from metashell.groups.coordinator.offset_fetch import offset_tombstones_of_group
-from metashell.groups.decision import Answer, Decision, DeleteShareState, Effect, GroupError, Record, Request
-from metashell.groups.error_answers import ALL_OPERATIONS, coordinator_error, error_body, refuse_request
+from metashell.groups.decision import (
+    ALL_OPERATIONS,
+    Answer,
+    Decision,
+    DeleteShareState,
+    Effect,
+    GroupError,
+    Record,
+    Request,
+    coordinator_error,
+    error_body,
+    refuse_request,
+)
 from metashell.groups.share import ShareGroup, ShareGroupMember, share_state_record
 from metashell.groups.state import Context, Group, Handler, Settings, WaitingDeletion
 from metashell.groups.streams import NO_TASKS, StreamsGroupMember, TaskId, TaskOffsets, Tasks, task_entries

@@ -30,8 +30,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from metashell.common.values import ZERO_UUID
-from metashell.groups.decision import Answer, Decision, GroupError, Producer, Record, Request
-from metashell.groups.error_answers import refuse_request
+from metashell.groups.decision import Answer, Decision, GroupError, Producer, Record, Request, refuse_request
 from metashell.groups.state import CommitClaim, Committed, Context, Group, Transaction, commit_record
 from metashell.groups.topics import Topics
 

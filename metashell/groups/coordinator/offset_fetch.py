@@ -21,8 +21,7 @@ from metashell.codec.error_codes import (
 )
 from metashell.codec.java import string_hash, timeline_order
 from metashell.common.values import ZERO_UUID
-from metashell.groups.decision import Answer, Decision, GroupError, Record, Request
-from metashell.groups.error_answers import error_body, fetch_error_group
+from metashell.groups.decision import Answer, Decision, GroupError, Record, Request, error_body, fetch_error_group
 from metashell.groups.state import CommitClaim, Committed, Context, Group, PartitionKey, State, commit_tombstone, is_pending, pending_keys
 from metashell.groups.topics import Topics
 

@@ -18,9 +18,9 @@ from metashell.common.values import duration_text
 from metashell.groups.decision import Record
 from metashell.groups.log import COMMIT_TYPES, GROUP_METADATA, Decoder, UnknownTypeError
 from metashell.groups.log.fold import RawRecord
-from metashell.groups.log.timeline_commits import CommitTimelineBuilder
 from metashell.groups.log.timeline_events import (
     Cause,
+    CommitTimelineBuilder,
     Membership,
     Moment,
     Rebalance,

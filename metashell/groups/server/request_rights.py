@@ -20,8 +20,8 @@ from metashell.codec.error_codes import (
     error_message,
 )
 from metashell.common.values import ZERO_UUID
-from metashell.groups.error_answers import ALL_OPERATIONS, CLUSTER_OPERATIONS, coordinator_error, error_body, fetch_error_group
-from metashell.groups.server.authorization import (
+from metashell.groups.decision import ALL_OPERATIONS, CLUSTER_OPERATIONS, coordinator_error, error_body, fetch_error_group
+from metashell.groups.server import (
     CLUSTER,
     CLUSTER_ACTION,
     CLUSTER_NAME,

@@ -29,10 +29,8 @@ from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
-from metashell.groups.decision import Answer, CreateTopics, Effect
-from metashell.groups.error_answers import error_body
-from metashell.groups.server import GroupServerConfig
-from metashell.groups.server.authorization import Allows, Asker, ClientRequest, Rights, coordinator_request
+from metashell.groups.decision import Answer, CreateTopics, Effect, error_body
+from metashell.groups.server import Allows, Asker, ClientRequest, GroupServerConfig, Rights, coordinator_request
 from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
     Cluster,
@@ -288,7 +286,7 @@ class GroupServer:
         self._begin(self._forwarded(request, client_of(request)))
 
     def _describe_configs(self, request: ClientRequest) -> None:
-        # No envelope can hold it: `authorization` has looked at the client's rights.
+        # No envelope can hold it: `request_rights` has looked at the client's rights.
         self._begin(self._forwarded(request, None))
 
     async def _forwarded(self, request: ClientRequest, client: ClientIdentity | None) -> None:

@@ -29,7 +29,7 @@ from metashell.codec.error_codes import (
 from metashell.codec.validation import topic_name_fault
 from metashell.common.values import ZERO_UUID
 from metashell.groups.coordinator.coordinator import Shard, Written
-from metashell.groups.error_answers import CLUSTER_OPERATIONS
+from metashell.groups.decision import CLUSTER_OPERATIONS
 from metashell.groups.log import key_bytes, value_bytes
 from metashell.groups.topics import Topic
 from metashell.metadata.image import MetadataImage

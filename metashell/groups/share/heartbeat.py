@@ -21,8 +21,7 @@ from metashell.codec.error_codes import (
 from metashell.codec.java import names_in_order, string_hash_order
 from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember, are_homogeneous, in_java_order
 from metashell.groups.assignors.server import run_server_assignor
-from metashell.groups.decision import Answer, Decision, Effect, GroupError, InitializeShareState, Record, Request
-from metashell.groups.error_answers import error_body
+from metashell.groups.decision import Answer, Decision, Effect, GroupError, InitializeShareState, Record, Request, error_body
 from metashell.groups.share import (
     LEAVE_EPOCH,
     NO_PARTITIONS,

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from metashell.codec.codes import FIND_COORDINATOR, HEARTBEAT
 from metashell.codec.error_codes import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NONE, NOT_COORDINATOR
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Written
-from metashell.groups.decision import Decision, Place, Request
-from metashell.groups.error_answers import error_body
+from metashell.groups.decision import Decision, Place, Request, error_body
 from metashell.groups.members import Send
 from metashell.groups.state import Settings, State
 from metashell.groups.topics import Topics

@@ -18,8 +18,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
-from metashell.groups.decision import Answer, CreateTopics, Decision, Effect, GroupError, Record, Request
-from metashell.groups.error_answers import error_body
+from metashell.groups.decision import Answer, CreateTopics, Decision, Effect, GroupError, Record, Request, error_body
 from metashell.groups.state import Context
 from metashell.groups.streams import (
     LEAVE_EPOCH,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from metashell.codec.codes import SECURITY_PROTOCOLS, code_of
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER, error_message
 from metashell.disk.config import config_of
-from metashell.groups.server import AUTHORIZER, LISTENER, GroupServerConfig, access_line, is_wanted, read_config
-from metashell.groups.server.authorization import Allows, Asker
+from metashell.groups.server import AUTHORIZER, LISTENER, Allows, Asker, GroupServerConfig, access_line, is_wanted, read_config
 from metashell.groups.server.server import ClientIdentity, GroupServer
 from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
 from metashell.net.addresses import Address

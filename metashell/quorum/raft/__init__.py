@@ -28,7 +28,7 @@ completes downloaded snapshots (`freeze`), which is left out here:
 Where to begin: `messages` (with the settings), `ready` and `replicated_log` are its borders. `node` takes every call to its part; `replica`
 is the state that all parts share, `roles` what each state of the quorum knows. Then `transitions` (how a leader comes about, and what every
 message is checked for first), `elections`, `fetch`, `progress` (what is committed). `polling` does what time asks for, `appending` alone
-changes the log. `snapshots`, `reconfiguration` and `voter_update` have the rules that their names say; `wire` goes to bytes and back.
+changes the log. `snapshots` and `reconfiguration` have the rules that their names say; `wire` goes to bytes and back.
 
 Where it is stricter or kinder than Kafka:
 - a leader counts its own log only as far as it is durable, and resigns whenever the committed voters do without it;

@@ -6,7 +6,7 @@ log is never ahead of quorum-state.
 Times are those of one monotonic clock, in ms. Nothing that a peer sends raises; what it must not send is counted in `complaints`.
 
 The functions that decide (who gets a vote, what is committed, where to truncate, ...) are small and stand in a module each:
-`elections`, `transitions`, `progress`, `fetch`, `snapshots`, `reconfiguration`, `voter_update`.
+`elections`, `transitions`, `progress`, `fetch`, `snapshots`, `reconfiguration`.
 Source: org.apache.kafka.raft.KafkaRaftClient; KIP-595, KIP-630, KIP-853, KIP-996, KIP-1166.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from metashell.codec.error_codes import BROKER_NOT_AVAILABLE, NONE, UNSUPPORTED_VERSION
 from metashell.common.values import Epoch, NodeId, Offset, OffsetAndEpoch
-from metashell.quorum.raft import elections, fetch, polling, progress, reconfiguration, snapshots, transitions, voter_update
+from metashell.quorum.raft import elections, fetch, polling, progress, reconfiguration, snapshots, transitions
 from metashell.quorum.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -127,7 +127,9 @@ class RaftNode(Replica):
         if request.__class__ is ApiVersionsRequest:
             reconfiguration.handle_api_versions(self, destination, ApiVersionsResponse(error_code))
         elif request.__class__ is UpdateRaftVoterRequest and error_code == UNSUPPORTED_VERSION:
-            is_fine = voter_update.handle_update_response(self, UpdateRaftVoterResponse(error_code, self.role.leader_id, self.role.epoch))
+            is_fine = reconfiguration.handle_update_response(
+                self, UpdateRaftVoterResponse(error_code, self.role.leader_id, self.role.epoch)
+            )
         elif request.__class__ in _JOIN_REQUESTS and error_code == UNSUPPORTED_VERSION:
             # A leader that does not know auto-join is a leader all the same: what it has is fetched from it without a pause.
             is_fine = True
@@ -250,8 +252,8 @@ class RaftNode(Replica):
         return snapshots.create_snapshot(self, id, last_contained_log_timestamp)
 
     def upgrade_kraft_version(self, epoch: Epoch, version: int, validate_only: bool) -> int | None:
-        """Finalize a level of kraft.version. Shape and errors: `voter_update.upgrade_kraft_version`. A poll is due then."""
-        offset = voter_update.upgrade_kraft_version(self, epoch, version, validate_only)
+        """Finalize a level of kraft.version. Shape and errors: `reconfiguration.upgrade_kraft_version`. A poll is due then."""
+        offset = reconfiguration.upgrade_kraft_version(self, epoch, version, validate_only)
         self.next_poll = self.now_ms
         return offset
 
@@ -379,7 +381,7 @@ def _tell_versions(node: Replica, token: object, request: ApiVersionsRequest, li
 
 def _update_voter(node: Replica, token: object, request: UpdateRaftVoterRequest, listener: str) -> None:
     leader = node.role
-    is_heard = voter_update.handle_update_request(node, token, request, listener)
+    is_heard = reconfiguration.handle_update_request(node, token, request, listener)
     if is_heard and isinstance(leader, Leader) and request.voter_id in leader.voters:
         progress.count_for_quorum(node, leader, request.voter_id)
 
@@ -404,9 +406,9 @@ _RESPONSES: Final[dict[type, tuple[type, ResponseHandler]]] = {
     EndQuorumEpochRequest: (EndQuorumEpochResponse, elections.handle_end_response),
     FetchRequest: (FetchResponse, fetch.handle_fetch_response),
     FetchSnapshotRequest: (FetchSnapshotResponse, snapshots.handle_snapshot_response),
-    AddRaftVoterRequest: (AddRaftVoterResponse, lambda node, _, response: voter_update.handle_join_response(node, response)),
-    RemoveRaftVoterRequest: (RemoveRaftVoterResponse, lambda node, _, response: voter_update.handle_join_response(node, response)),
-    UpdateRaftVoterRequest: (UpdateRaftVoterResponse, lambda node, _, response: voter_update.handle_update_response(node, response)),
+    AddRaftVoterRequest: (AddRaftVoterResponse, lambda node, _, response: reconfiguration.handle_join_response(node, response)),
+    RemoveRaftVoterRequest: (RemoveRaftVoterResponse, lambda node, _, response: reconfiguration.handle_join_response(node, response)),
+    UpdateRaftVoterRequest: (UpdateRaftVoterResponse, lambda node, _, response: reconfiguration.handle_update_response(node, response)),
     DescribeQuorumRequest: (DescribeQuorumResponse, lambda *_: True),
     ApiVersionsRequest: (ApiVersionsResponse, reconfiguration.handle_api_versions),
 }

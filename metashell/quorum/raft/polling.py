@@ -54,7 +54,7 @@ from metashell.codec.batches import CONTROL, BatchHeader, unpack_header
 from metashell.codec.framing import whole_frames
 from metashell.common.errors import DecodeError, LogCorruptError, UnknownRecordError, UsageError
 from metashell.common.values import NO_LEADER
-from metashell.quorum.raft import appending, elections, fetch, progress, reconfiguration, transitions, voter_update
+from metashell.quorum.raft import appending, elections, fetch, progress, reconfiguration, transitions
 from metashell.quorum.raft.ready import NEVER, ElectionState
 from metashell.quorum.raft.replica import Replica
 from metashell.quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
@@ -260,7 +260,7 @@ def poll_follower(node: Replica, role: Follower) -> int:
         # may be a voter of the others by a record that it does not have yet.
         role.has_fetched = False
     # An observer that hears nothing of its leader looks for another one; to ask the old one to join would only keep it from that.
-    if due > now >= role.update_deadline_ms and voter_update.maybe_send_update(node, role):
+    if due > now >= role.update_deadline_ms and reconfiguration.maybe_send_update(node, role):
         return min(due, node.connections.in_flight_until(now))
     wait = fetch.fetch_as_follower(node, role)
     if now < due < wait:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from metashell.net.descriptors import descriptors_max, room_for_connections, strangers_max
+from metashell.common.runtime import descriptors_max, room_for_connections, strangers_max
 from metashell.net.listener_options import UNBOUNDED, ListenerOptions, is_loopback
 from metashell.net.security import ListenerSecurity, listener_security, security_config
 from metashell.quorum.controller.decision import ANONYMOUS

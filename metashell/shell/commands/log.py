@@ -15,10 +15,10 @@ from metashell.metadata.image.differences import Origin, Step
 from metashell.shell.commands import MOMENT, NODE_PATH, make_command
 from metashell.shell.context import MISSING
 from metashell.shell.differences import Change, ChangeWatch, change_fields, change_lines, change_text, patch_lines
-from metashell.shell.name_matching import nearest_path
 from metashell.shell.output import node_object, summarize, summary_text, write_answer, write_objects
 from metashell.shell.past import history_of, life_of, newest_image, now_ms, usual_path
 from metashell.shell.paths import absolute_components, compile_component, expand_path, refuse_deep
+from metashell.shell.words import nearest_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

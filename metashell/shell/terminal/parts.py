@@ -34,7 +34,7 @@ from metashell.common.settings import VI, state_folder
 from metashell.common.terminal import BAD, DIM, HEADING, UNUSUAL, terminal_line
 from metashell.metadata.image.image import is_newer
 from metashell.shell.grammar import remember_line
-from metashell.shell.name_matching import matching
+from metashell.shell.words import matching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,6 @@ from metashell.shell.commands import find_command
 from metashell.shell.completion import CANDIDATES_MAX, changes_cluster, complete, expansion
 from metashell.shell.grammar import parse_line, unfinished
 from metashell.shell.kafka_voice import KAFKA_BANNER, KAFKA_PROMPT
-from metashell.shell.name_matching import text_of
 from metashell.shell.runner import run_typed
 from metashell.shell.terminal.parts import (
     COLUMNS_MIN,
@@ -40,7 +39,7 @@ from metashell.shell.terminal.parts import (
     tab_bindings,
     toolbar_parts,
 )
-from metashell.shell.words import LineError
+from metashell.shell.words import LineError, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -24,8 +24,8 @@ from metashell.common.forms import aligned, counted
 from metashell.common.options import SQL_FORMS
 from metashell.common.settings import DEFAULTS, state_folder
 from metashell.common.terminal import DIM, terminal_line
-from metashell.shell.name_matching import matching
 from metashell.shell.terminal.parts import SEARCHING, STYLE, TextHistory, bar_text, has_room, key_mode, labelled, session_keys
+from metashell.shell.words import matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

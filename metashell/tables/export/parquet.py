@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
-from metashell.disk.outputs import errors_naming
+from metashell.disk.file_system import errors_naming
 from metashell.tables.columns.chunk_records import SAME_IN_A_FILE, names_once, only_name
 from metashell.tables.columns.typed_arrays import (
     SIZE,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from metashell import __version__
 from metashell.common.errors import UsageError
 from metashell.common.uris import is_uri, shown_uri
+from metashell.disk.file_system import errors_naming
 from metashell.disk.inputs import paths_of
-from metashell.disk.outputs import errors_naming
 from metashell.tables.dictionary import table_names
 from metashell.tables.read_options import NewerNotes, add_notes
 from metashell.tables.splits import TARGET_BYTES, Piece, Split, iter_splits, logs_of, require_logs

@@ -22,7 +22,7 @@ from metashell.common.forms import compact_json, csv_cell
 from metashell.common.options import RawCsv
 from metashell.common.terminal import spreadsheet_text
 from metashell.common.uris import is_uri
-from metashell.disk.outputs import errors_naming
+from metashell.disk.file_system import errors_naming
 from metashell.tables import do_without_pandas
 from metashell.tables.columns.reader import read_split
 from metashell.tables.columns.record_tables import marked_schema

@@ -30,17 +30,19 @@ from metashell.tables.lake.input_conflicts import (
     LakeGaps,
     directory_of,
     disk_conflict,
+    is_as_read,
     log_of_file,
     names_of,
+    open_to_plan,
     packed_conflict,
     seal_of,
     shown_path,
     topic_conflict,
     topic_of,
+    up_to_last_stable,
 )
 from metashell.tables.lake.ledger import Anchor, Epochs, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
 from metashell.tables.lake.remote_probe import batch_at, hop_over_batches, probe_remote_file, visit_batches
-from metashell.tables.lake.stable_ends import is_as_read, open_to_plan, up_to_last_stable
 from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split, file_pieces, require_logs
 
 

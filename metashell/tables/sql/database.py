@@ -31,7 +31,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from metashell.common.errors import MetashellError
-from metashell.disk.outputs import temporary_files
+from metashell.disk.file_system import temporary_files
 from metashell.tables.read_options import ANY, BOUNDED, OPEN, Bounds, Range
 
 _CONFINEMENT: Final[dict[str, str | bool | int | float | list[str]]] = {

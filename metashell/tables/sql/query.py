@@ -29,8 +29,7 @@ from metashell.tables.splits import absent_log
 from metashell.tables.sql.database import Database, RefusedError, Scan
 from metashell.tables.sql.sources import EventTables, LakeTables, is_lake
 from metashell.tables.state.clusters import Cluster, ImageAt, NoMetadataError, read_state
-from metashell.tables.state.groups import GroupOffsets, read_group_offsets
-from metashell.tables.state.tables import state_schemas, state_table
+from metashell.tables.state.tables import GroupOffsets, read_group_offsets, state_schemas, state_table
 
 if TYPE_CHECKING:
     from metashell.disk.names import LogKind

@@ -27,8 +27,8 @@ from pyarrow.fs import FileType, LocalFileSystem
 from metashell.common.errors import MetashellError, PathError, UsageError
 from metashell.common.terminal import update_progress
 from metashell.common.uris import is_uri, shown_uri
+from metashell.disk.file_system import temporary_files
 from metashell.disk.names import METADATA, OFFSETS
-from metashell.disk.outputs import temporary_files
 from metashell.tables.columns.chunk_records import with_names_once
 from metashell.tables.columns.reader import read_split
 from metashell.tables.columns.typed_arrays import UUID, as_uuids, file_schema, stored, with_children

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from metashell.common.errors import PathError, UsageError
 from metashell.common.runtime import sync_file
 from metashell.common.uris import URI_MARK, expand_braces, is_uri, shown_uri
+from metashell.disk.file_system import errors_naming, refuse_folder_of_logs
 from metashell.disk.inputs import paths_of
-from metashell.disk.outputs import errors_naming, refuse_folder_of_logs
 from metashell.tables.stores.locks import folder_lock
 from metashell.tables.stores.store import LOCK, Held, StoreFile, checked_name
 

@@ -22,7 +22,7 @@ from pyarrow.fs import FileSelector, FileType
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.uris import shown_uri
-from metashell.disk.outputs import LOG_DIRECTORY_MARKS, errors_naming
+from metashell.disk.file_system import LOG_DIRECTORY_MARKS, errors_naming
 from metashell.tables.stores.file_systems import TROUBLE, file_system, store_error
 from metashell.tables.stores.store import Held, StoreFile, checked_name, retry
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from metashell.codec import error_codes
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
-from metashell.groups.decision import Answer, Request
-from metashell.groups.error_answers import error_body
+from metashell.groups.decision import Answer, Request, error_body
 from metashell.groups.members.member import MemberMachine
 from tests.groups.driven import SeededChance
 from tests.groups.members.life import BROKER, Life, topics_named

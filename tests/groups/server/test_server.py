@@ -18,8 +18,7 @@ from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.common.errors import EncodeError
 from metashell.groups.coordinator.coordinator import Written
 from metashell.groups.decision import Record
-from metashell.groups.server import GroupServerConfig, topic_requests
-from metashell.groups.server.authorization import Allows
+from metashell.groups.server import Allows, GroupServerConfig, topic_requests
 from metashell.groups.server.server import FORWARDED, Ask, ClientIdentity, GroupServer
 from metashell.groups.server.topic_requests import TOPIC, OffsetsLog
 from metashell.groups.state import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.disk.outputs import open_output
+from metashell.disk.file_system import open_output
 from metashell.shell import run_line
 from tests.running import run_main
 from tests.shell.fake_nodes import fake_context

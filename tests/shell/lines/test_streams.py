@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from metashell.demo import demo_directory
-from metashell.disk.outputs import open_output
+from metashell.disk.file_system import open_output
 from metashell.shell import run_line
 from metashell.shell.context import Context
 from tests.cli.conftest import Run, command_line, environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metashell.shell import run_line
-from metashell.shell.name_matching import nearest_name
+from metashell.shell.words import nearest_name
 from tests.shell.fake_nodes import complaints, fake_context
 
 

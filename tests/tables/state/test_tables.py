@@ -29,9 +29,8 @@ from metashell.tables.sql.database import Database
 from metashell.tables.sql.query import Session, query
 from metashell.tables.state import tables
 from metashell.tables.state.clusters import NoMetadataError, copies_by_cluster, read_state
-from metashell.tables.state.groups import GroupOffsets, read_group_offsets
 from metashell.tables.state.schemas import SCHEMAS
-from metashell.tables.state.tables import plain, state_batches, state_table
+from metashell.tables.state.tables import GroupOffsets, plain, read_group_offsets, state_batches, state_table
 from tests.golden_cases import SUBSET_ROOT
 from tests.quick import quick
 from tests.tables.export.test_job import topics_log

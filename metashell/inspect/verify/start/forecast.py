@@ -34,9 +34,18 @@ from metashell.disk.names import BOOTSTRAP_SNAPSHOT, LEADER_EPOCH_CHECKPOINT, ME
 from metashell.disk.properties import directory_id_of, find_loss, read_acknowledged
 from metashell.disk.segment import BadBatch, OrderCheck, Tail, read_batches
 from metashell.disk.state_files import read_leader_epochs
-from metashell.inspect.verify.start import Action, Change, ServerExit, StartVerdict
+from metashell.inspect.verify.start import (
+    Action,
+    BadLengthError,
+    Change,
+    Placed,
+    Segment,
+    ServerExit,
+    StartVerdict,
+    placed_batches,
+    read_placed,
+)
 from metashell.inspect.verify.start.load import Start, StartLog
-from metashell.inspect.verify.start.segments import BadLengthError, Placed, Segment, placed_batches, read_placed
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.loader import ImageLoader
 

@@ -35,8 +35,7 @@ from metashell.disk.names import (
 from metashell.disk.properties import json_object, read_text_file
 from metashell.disk.state_files import QuorumState, read_leader_epochs
 from metashell.inspect.verify.partition import INDEX_SUFFIXES
-from metashell.inspect.verify.start import ServerExit
-from metashell.inspect.verify.start.segments import BadLengthError, EpochCache, Segment, placed_batches, read_placed, recover_segment
+from metashell.inspect.verify.start import BadLengthError, EpochCache, Segment, ServerExit, placed_batches, read_placed, recover_segment
 
 _EPOCH_MAX = (1 << 31) - 1
 

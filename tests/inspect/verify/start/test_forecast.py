@@ -20,9 +20,8 @@ from metashell.disk.names import METADATA_DIRECTORY
 from metashell.disk.properties import Acknowledged, MetaProperties, format_meta_properties, write_acknowledged
 from metashell.inspect.verify import VerifyOptions
 from metashell.inspect.verify.run import run_verify
-from metashell.inspect.verify.start import ServerExit, StartVerdict
+from metashell.inspect.verify.start import ServerExit, StartVerdict, _placed, placed_batches
 from metashell.inspect.verify.start.forecast import JUDGED_RELEASES, forecast
-from metashell.inspect.verify.start.segments import _placed, placed_batches
 from tests.inspect.verify.making import NO_OP, data_batch
 from tests.interop.start_bases import CHECKPOINT, LOG, make_base
 from tests.interop.start_cases import cases
