@@ -169,7 +169,10 @@ def test_a_metadata_log_can_be_the_standard_input(segment: str) -> None:
         (["ls", "/"], "nothing to open: name a file or directory first (kafka-shell DIR ls /), a quorum with -C, or try --demo"),
         (["--demo", "-s", "x", "ls"], "--snapshot and --demo exclude each other"),
         (["--snapsot", "x"], "unknown option --snapsot (did you mean --snapshot?)"),
-        (["--demo", "-o", "jsom", "ls"], "option --output: 'jsom' is not one of text, json, jsonl, table, csv, kafka (did you mean json?)"),
+        (
+            ["--demo", "-o", "jsom", "ls"],
+            "option --output: 'jsom' is not one of text, json, jsonl, table, csv, csv-raw, kafka (did you mean json?)",
+        ),
         (["-s"], "option -s needs a value"),
     ],
 )

@@ -285,7 +285,7 @@ def test_a_decision_in_steps_is_the_decision_made_at_once(seed: int) -> None:
             except Undecided:
                 continue
         assert repr(other.records) == repr(decision.records)  # for one number is not equal to itself
-        assert (other.atomic, other.leaving_broker, other.kraft_version) == decision[2:]
+        assert (other.atomic, other.leaving_broker, other.kraft_version) == decision[2:5] and repr(other.asked) == repr(decision.asked)
         if not may_throttle(cluster):
             assert repr(other.answer) == repr(decision.answer)
         cluster.write(decision)

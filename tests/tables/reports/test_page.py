@@ -98,7 +98,8 @@ def test_the_other_forms_hold_the_same_rows() -> None:
     row = json.loads(b"".join(WRITERS["json"](answer)))[0]
     assert (row["topic"], row["started_at"], row["missing_at_start"]) == (HOSTILE, 1795220491549, [4, 5])
     cells = next(csv.DictReader(StringIO(b"".join(WRITERS["csv"](answer)).decode())))
-    assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (HOSTILE, "2026-11-21T00:21:31.549Z", "[4,5]")
+    shown = HOSTILE.replace("\x1b", r"\x1b").replace("\x07", r"\x07").replace("\u202e", r"\u202e")
+    assert (cells["topic"], cells["started_at"], cells["missing_at_start"]) == (shown, "2026-11-21T00:21:31.549Z", "[4,5]")
     from pyarrow import parquet
 
     assert parquet.read_table(pa.BufferReader(b"".join(WRITERS["parquet"](answer)))).equals(answer)

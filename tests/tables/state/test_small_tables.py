@@ -82,7 +82,10 @@ def config(kind: int, name: str, key: str, to: str) -> bytes:
     return value("Config", resource_type=kind, resource_name=name, name=key, value=to)
 
 
-KEYS = [f"key.{number}" for number in range(9)]
+KEYS = sorted(
+    f"{name}.ms"
+    for name in ("delete.retention", "file.delete.delay", "flush", "local.retention", "max.compaction.lag", "retention", "segment")
+)
 RECORDS = [
     value("FeatureLevel", name="metadata.version", feature_level=25),
     value("FeatureLevel", name="group.version", feature_level=1),
