@@ -17,6 +17,7 @@ from tests.simulation.controller.options import ControllerOptions, draw
 from tests.simulation.controller.planted import BUGS
 from tests.simulation.controller.world import ControllerWorld
 from tests.simulation.harness import Simulation
+from tests.simulation.production.loop import system
 from tests.simulation.production.run import play
 from tests.simulation.quorum import fill, first_history
 
@@ -38,7 +39,7 @@ def build(options: ControllerOptions, trace: Trace | None = None) -> ControllerW
 
 def patches(world: ControllerWorld) -> list[Patch]:
     """What is looked at in the controllers, and what the options ask for."""
-    return [*world.patches(), *smaller(world.options), *more_tasks(world.options)]
+    return [*system(), *world.patches(), *smaller(world.options), *more_tasks(world.options)]
 
 
 def smaller(options: ControllerOptions) -> list[Patch]:

@@ -10,13 +10,25 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from socket import AF_INET, SOCK_STREAM
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from metashell.net import fair_queue, listener, shares
+from metashell.quorum.server import event_queue
+from tests.simulation.bugs import Patch
+
 if TYPE_CHECKING:
+    from metashell.quorum.raft.messages import Endpoint
+    from tests.simulation.production.network import Listening
     from tests.simulation.production.world import ProductionWorld
 
 EXACT_RATE = 1_000
+CPU_STEP_US = 20
+DESCRIPTORS = 1_024
+"""Files and sockets that a process may have open."""
 ROUNDS_MAX = 20_000
 """Callbacks that one process makes at one moment before it is taken to spin."""
 
@@ -33,6 +45,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.index = index
         self.is_dead = False
         self.busy_until = 0
+        self.cpu_us = 0
         self.on_call: Callable[..., asyncio.Future[Any]]
         self.on_failure: Callable[[dict[str, Any]], None]
         self._rate = rate
@@ -169,8 +182,67 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         assert ssl is None and server_hostname is None, "TLS is not simulated"
         return await self.world.network.connect(self, factory, (host, port))
 
-    async def create_server(self, factory: Callable[[], Any], host: str, port: int, *, backlog: int = 100) -> Any:  # type: ignore[override]
-        return self.world.network.listen(self, factory, (host, port))
+    async def getaddrinfo(self, host: Any, port: Any, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> list[Any]:
+        return [(AF_INET, SOCK_STREAM, 0, "", (host, port))]
+
+    def add_reader(self, fd: Any, callback: Callable[..., object], *args: Any) -> None:  # type: ignore[override]
+        fd.watch(partial(callback, *args))
+
+    def remove_reader(self, fd: Any) -> bool:
+        fd.watch(None)
+        return True
+
+    async def connect_accepted_socket(self, factory: Callable[[], Any], sock: Any) -> Any:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return sock, sock.begin(factory)
+
+
+# What the server asks its system for, where asyncio has no call
+
+
+def bound(family: int, kind: int, protocol: int, address: Endpoint, backlog: int) -> Listening:
+    """Return a socket that listens in the running process."""
+    loop = running()
+    assert loop is not None
+    return loop.world.network.listen(loop, address)
+
+
+def running() -> ProcessLoop | None:
+    """Return the loop whose callback runs; None in a thread of an executor."""
+    return events._get_running_loop()  # type: ignore[return-value]
+
+
+def clock() -> float:
+    """Return seconds of the process's own clock. In a thread of an executor nothing takes time."""
+    loop = running()
+    return 0.0 if loop is None else loop.time()
+
+
+def cpu_clock() -> float:
+    """Return seconds that the process's thread has worked: a fixed time from each look to the next."""
+    loop = running()
+    if loop is None:
+        return 0.0
+    loop.cpu_us += CPU_STEP_US
+    return loop.cpu_us / 1_000_000
+
+
+def connections_of_process() -> int:
+    """Return how many connections the running process has: that of the simulation is not one of them."""
+    return len(shares.shares_of_loop())
+
+
+def system() -> list[Patch]:
+    """Sockets, clocks and descriptors of a simulated process, in place of those of the process that simulates."""
+    return [
+        (listener, "_bound", bound),
+        (shares, "connections_of_process", connections_of_process),
+        (shares, "descriptors_max", lambda: DESCRIPTORS),
+        (shares, "time", SimpleNamespace(monotonic=clock, perf_counter=cpu_clock, thread_time=cpu_clock)),
+        (fair_queue.Turns.__init__, "__defaults__", (clock,)),
+        (event_queue, "perf_counter", cpu_clock),
+        (event_queue, "thread_time", cpu_clock),
+    ]
 
 
 def run_ready(world: ProductionWorld, loop: ProcessLoop, second: None) -> None:

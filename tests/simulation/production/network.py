@@ -52,11 +52,16 @@ class Socket(asyncio.Transport):
         self._is_reading = True
         self._is_read_due = False
         self._is_closing = False
+        self._broken: Exception | None = None
+        """Why the connection ended before the process learnt of it."""
         self._unread = 0
         """Bytes that were sent to the other end and not read there yet."""
         self._is_full = False
 
     # What protocols call
+
+    def setblocking(self, flag: bool) -> None:
+        """No call of it waits."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return {"sockname": self.addresses[0], "peername": self.addresses[1]}.get(name, default)
@@ -106,6 +111,8 @@ class Socket(asyncio.Transport):
         """The process learns of the connection."""
         protocol = self.protocol = factory()
         protocol.connection_made(self)
+        if self._broken is not None:
+            self.loop.call_soon(self._lost, self._broken)
         self._read_soon()
         return protocol
 
@@ -204,7 +211,9 @@ class Socket(asyncio.Transport):
 
     def break_off(self, error: Exception) -> None:
         """This end's system gives the connection up."""
-        if not self.is_gone and self.protocol is not None:
+        if self.protocol is None:
+            self._broken = error
+        elif not self.is_gone:
             self.loop.call_soon(self._lost, error)
 
     def forget(self, *, tell: bool) -> None:
@@ -246,24 +255,55 @@ def reset(world: ProductionWorld, socket: Socket, second: None) -> None:
 
 
 class Listening:
-    """A server, as `create_server` gives it."""
+    """A socket that listens: connections wait in it until the process accepts them."""
 
-    def __init__(self, network: Network, loop: ProcessLoop, factory: Callable[[], Any], address: Endpoint) -> None:
+    def __init__(self, network: Network, loop: ProcessLoop, address: Endpoint) -> None:
         self.network = network
         self.loop = loop
-        self.factory = factory
         self.address = address
-        self.sockets = [self]
+        self._waiting: deque[Socket] = deque()
+        self._reader: Callable[[], object] | None = None
+        self._is_call_due = False
 
     def getsockname(self) -> Endpoint:
         return self.address
 
+    def accept(self) -> tuple[Socket, Endpoint]:
+        if not self._waiting:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        socket = self._waiting.popleft()
+        return socket, socket.addresses[1]
+
     def close(self) -> None:
+        """Whoever was not accepted is told that there is no connection."""
         if self.network.listening.get(self.address) is self:
             del self.network.listening[self.address]
+        for socket in self._waiting:
+            socket.is_gone = True
+            socket.reset_other()
+        self._waiting.clear()
 
-    async def wait_closed(self) -> None:
-        """It is closed at once."""
+    def arrived(self, socket: Socket) -> None:
+        self._waiting.append(socket)
+        self._call_soon()
+
+    def watch(self, reader: Callable[[], object] | None) -> None:
+        """Call `reader` whenever a connection waits; None for nobody."""
+        self._reader = reader
+        self._call_soon()
+
+    def _call_soon(self) -> None:
+        if self._waiting and self._reader is not None and not self._is_call_due:
+            self._is_call_due = True
+            self.loop.call_soon(self._call)
+
+    def _call(self) -> None:
+        self._is_call_due = False
+        if self._waiting and self._reader is not None:
+            try:
+                self._reader()
+            finally:
+                self._call_soon()
 
 
 class Network:
@@ -299,10 +339,10 @@ class Network:
         cut = 1 + int(world.chance() * min(len(data), 200))
         return [data[:cut], data[cut:]] if cut < len(data) else [data]
 
-    def listen(self, loop: ProcessLoop, factory: Callable[[], Any], address: Endpoint) -> Listening:
+    def listen(self, loop: ProcessLoop, address: Endpoint) -> Listening:
         if address in self.listening:
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-        found = self.listening[address] = Listening(self, loop, factory, address)
+        found = self.listening[address] = Listening(self, loop, address)
         return found
 
     async def connect(self, loop: ProcessLoop, factory: Callable[[], Any], address: Endpoint) -> tuple[Socket, Any]:
@@ -347,7 +387,7 @@ def call_on(world: ProductionWorld, attempt: tuple[ProcessLoop, Endpoint, int, a
     near, far = Socket(network, loop, loop.index, own, address), Socket(network, server.loop, target, address, own)
     near.other, far.other = far, near
     network.sockets.append(far)
-    server.loop.call_soon(far.begin, server.factory)
+    server.arrived(far)
     world.push_us(back_us, answer, (loop, connected), near)
 
 

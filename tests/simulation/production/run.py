@@ -9,6 +9,7 @@ from tests.simulation.faults import begin
 from tests.simulation.harness import Simulation
 from tests.simulation.production.clients import Clients
 from tests.simulation.production.faults import KINDS
+from tests.simulation.production.loop import system
 from tests.simulation.production.options import ProductionOptions, draw
 from tests.simulation.production.planted import BUGS
 from tests.simulation.production.world import ProductionHost, ProductionWorld
@@ -120,5 +121,5 @@ def check_all_stopped(world: ProductionWorld) -> None:
     world.run(world.now + liveness.bound_ms(world), 1 << 60)
 
 
-PRODUCTION = Simulation("production", draw, build, play, EVENTS, BUGS)
+PRODUCTION = Simulation("production", draw, build, play, EVENTS, BUGS, lambda world: system())
 run = PRODUCTION.run

@@ -49,7 +49,9 @@ def listen(process: Process) -> list[End]:
 
     async def main() -> None:
         name, port = process.host.endpoint
-        await asyncio.get_running_loop().create_server(accept, name, port)
+        loop = process.loop
+        held = process.world.network.listen(loop, (name, port))
+        loop.add_reader(held, lambda: loop.create_task(loop.connect_accepted_socket(accept, held.accept()[0])))
 
     process.loop.start(main())
     process.loop.run()
