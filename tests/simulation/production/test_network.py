@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from typing import Any
 
 import pytest
 
+from metashell.net.listener import Listener, serve
+from metashell.net.listener_options import ListenerOptions
+from tests.simulation.bugs import patched
+from tests.simulation.production.loop import system
+from tests.simulation.production.network import Listening
 from tests.simulation.production.replica import Process
 from tests.simulation.production.world import ProductionWorld
 from tests.simulation.production.worlds import begin, processes, wait
@@ -190,3 +197,65 @@ def test_close_sends_what_was_written_and_abort_resets() -> None:
         near.transport.abort()
         wait(world, 100)
         assert near.ended == [None] and isinstance(far.ended[0], ConnectionResetError)
+
+
+def test_who_was_not_accepted_when_the_socket_closes_is_reset() -> None:
+    with processes() as (world, (one, two, _)):
+        held = world.network.listen(two.loop, two.host.endpoint)
+        task = connect(one, two)
+        wait(world, 100)
+        near = task.result()
+        assert not near.ended
+        held.close()
+        wait(world, 100)
+        assert isinstance(near.ended[0], ConnectionResetError)
+        refused = connect(one, two)
+        wait(world, 100)
+        assert isinstance(refused.exception(), ConnectionRefusedError)
+
+
+def test_who_resets_before_it_is_accepted_is_a_connection_that_ends_at_once() -> None:
+    with processes() as (world, (one, two, _)):
+        held = world.network.listen(two.loop, two.host.endpoint)
+        task = connect(one, two)
+        wait(world, 100)
+        task.result().transport.abort()
+        wait(world, 100)
+        accepting = two.loop.start(two.loop.connect_accepted_socket(End, held.accept()[0]))
+        wait(world, 1)
+        assert isinstance(accepting.result()[1].ended[0], ConnectionResetError)
+        with pytest.raises(BlockingIOError):
+            held.accept()
+
+
+def test_the_servers_listener_accepts_and_waits_while_there_is_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    accept, full, lines = Listening.accept, [True], []
+
+    def refuse(held: Listening) -> Any:
+        if full[0]:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return accept(held)
+
+    async def main(process: Process) -> Listener:
+        name, port = process.host.endpoint
+        options = ListenerOptions(ranges={}, host=name, port=port, allow_plaintext=True)
+        return await serve(lambda request: None, options, on_event=lines.append)
+
+    monkeypatch.setattr(Listening, "accept", refuse)
+    with processes() as (world, (one, two, _)), patched(system()):
+        opening = two.loop.start(main(two))
+        wait(world, 1)
+        listener = opening.result()
+        assert listener.port == two.host.endpoint[1]
+        task = connect(one, two)
+        wait(world, 1_000)
+        assert listener.counters.table_full > 3 and len(lines) == 1 and not listener.counters.accepted
+        full[0] = False
+        wait(world, 200)
+        assert listener.counters.accepted == 1 and len(two.world.network.sockets) == 2
+        stopping = two.loop.start(listener.stop())
+        wait(world, 5_000)
+        assert stopping.done() and task.result().ended == [None]
+        again = two.loop.start(main(two))
+        wait(world, 1)
+        assert again.result().port == listener.port
