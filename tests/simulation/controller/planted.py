@@ -143,11 +143,11 @@ def offsets_are_counted_here() -> list[Patch]:
 def a_decision_without_records_does_not_wait() -> list[Patch]:
     """An answer that changes nothing goes out at once, whatever it has seen."""
 
-    def write(machine: ControllerMachine, epoch: int, decision: Decision, waiter: Waiter | None) -> Any:
+    def write(machine: ControllerMachine, epoch: int, decision: Decision, waiter: Waiter | None, *asked: Any) -> Any:
         if waiter is not None and not decision.records and decision.kraft_version is None:
             machine._send(waiter)
             return
-        yield from original(machine, epoch, decision, waiter)
+        yield from original(machine, epoch, decision, waiter, *asked)
 
     original = ControllerMachine._write
     return [(ControllerMachine, "_write", write)]
