@@ -13,9 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+MEASURED: Final = (
+    "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:]).returncode; "
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr, end=''); sys.exit(status)"
+)
+"""A program that runs a command and adds the largest size in kB of that process alone, whatever the size of the tests' own process."""
 
 
 @dataclass(frozen=True, slots=True)

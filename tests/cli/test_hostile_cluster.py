@@ -25,7 +25,7 @@ from metashell.net.addresses import Address
 from metashell.net.api_versions import ALL_RANGES
 from metashell.net.client_connection import VALUES_MAX
 from metashell.net.frames import decode_request_header, encode_response, response_type
-from tests.running import command_line, no_longer_than
+from tests.running import MEASURED, command_line, no_longer_than
 
 HANG_S: Final = 120
 """Only ends what hangs: a peer draws out its answers for longer."""
@@ -242,13 +242,6 @@ def words_of(name: str, spec: CommandSpec, files: Path, node: HostileNode, *, by
     if tool in ("kafka-features", "kafka-metadata-quorum"):
         return [*start, *where, *how, *command, *words]
     return [*start, *command, *words, *where, *how]
-
-
-MEASURED: Final = (
-    "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:]).returncode; "
-    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr, end=''); sys.exit(status)"
-)
-"""A program that runs a command and adds the largest size in kB of that process alone."""
 
 
 def ended(words: list[str], around: str = "") -> tuple[int, str]:

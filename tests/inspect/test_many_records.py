@@ -14,6 +14,7 @@ from metashell.codec.batches import Record, RecordBatch, read_batch_header
 from metashell.codec.metadata_records import GAVE_UP, HEADERS_MAX, make_loop, write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.metadata import directory_facts
+from tests.running import MEASURED
 
 COUNT = 200_000
 MEMORY_MAX_KB = 130 * 1024
@@ -48,11 +49,9 @@ def test_no_command_keeps_an_object_a_record(tmp_path: Path, codec_id: int, word
     folder = tmp_path / "__cluster_metadata-0"
     folder.mkdir()
     (folder / "00000000000000000000.log").write_bytes(batch(NO_OP, COUNT, codec_id))
-    program = (
-        "import resource, sys; from metashell.cli.main import main; status = main(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(0)"
-    )
-    line = [sys.executable, "-c", program, *(word.format(tmp_path, out=tmp_path.parent / f"{codec_id}.tar.gz") for word in words)]
+    program = "import sys; from metashell.cli.main import main; main(sys.argv[1:])"
+    words = tuple(word.format(tmp_path, out=tmp_path.parent / f"{codec_id}.tar.gz") for word in words)
+    line = [sys.executable, "-c", MEASURED, sys.executable, "-c", program, *words]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.splitlines()[-1]) < MEMORY_MAX_KB, done.stderr

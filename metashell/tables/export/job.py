@@ -53,7 +53,7 @@ from metashell.tables.splits import Split
 from metashell.tables.stores import Store, open_store
 
 if TYPE_CHECKING:
-    from metashell.tables.export.workers import SplitResult
+    from metashell.tables.export.split_writer import SplitResult
 
 
 def export(options: ExportOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> ExportReport:
@@ -155,13 +155,13 @@ def _plan_at_work(options: ExportOptions, workers: Workers, work: str, *, had_fo
 
 
 def _export_split(number: int, split: Split, options: ExportOptions, folder: str) -> SplitResult:
-    from metashell.tables.export.workers import export_split
+    from metashell.tables.export.split_writer import export_split
 
     return export_split(number, split, options, folder)
 
 
 def _write_empty(folder: str, table: str, options: ExportOptions) -> str:
-    from metashell.tables.export.workers import write_empty
+    from metashell.tables.export.split_writer import write_empty
 
     return write_empty(folder, table, options)
 
@@ -173,7 +173,7 @@ def _load() -> None:
 
 
 def _prepare_worker(store: Store) -> None:
-    from metashell.tables.export.workers import prepare_worker
+    from metashell.tables.export.split_writer import prepare_worker
 
     prepare_worker(is_local=store.is_local)
 
@@ -298,7 +298,7 @@ class _Run:
 
     def _add_empty(self, rows: dict[str, int], number: int) -> None:
         """Write named tables that have no rows, so that their columns can be found."""
-        from metashell.tables.export.workers import write_empty
+        from metashell.tables.export.split_writer import write_empty
 
         for table in sorted({FAULTS, *self.options.named_tables}):
             if not rows.get(table):
@@ -348,7 +348,7 @@ _PART: Final = re.compile(r"\w+\.(?:parquet|arrow|csv|jsonl)/part-(\d{5,})\.\w+"
 
 def _export_part(number: int, split: Split, options: ExportOptions, store: Store, work: str) -> SplitResult:
     """In a worker: the parts of a split, written here and then uploaded."""
-    from metashell.tables.export.workers import export_split
+    from metashell.tables.export.split_writer import export_split
 
     with TemporaryDirectory(prefix="part-", dir=work) as folder:
         result = export_split(number, split, options, folder)

@@ -402,7 +402,7 @@ def spool_of(store: Store) -> AbstractContextManager[str]:
 
 def prepare_append_worker(*, spool: str) -> None:
     """In a process of its own. Its temporary files lie in `spool`, where there is one."""
-    from metashell.tables.export.workers import prepare_worker
+    from metashell.tables.export.split_writer import prepare_worker
 
     prepare_worker(is_local=not spool)
     tempfile.tempdir = spool or tempfile.tempdir
