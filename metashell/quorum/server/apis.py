@@ -51,7 +51,7 @@ from metashell.quorum.controller.cluster import published_features
 from metashell.quorum.controller.controller import CLUSTER_REFUSED, ENVELOPE_KEY, ROUTES
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES, ApiError
 from metashell.quorum.controller.topics import UNKNOWN_TOPIC_TEXT
-from metashell.quorum.raft.wire.versions import only_partition
+from metashell.quorum.raft.messages import only_partition
 from metashell.quorum.server.audit import Audit, ToldClients, is_change, refusals_of
 from metashell.quorum.server.controller_machine import ControllerMachine
 from metashell.quorum.server.links import Inbound

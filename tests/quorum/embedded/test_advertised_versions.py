@@ -19,7 +19,7 @@ from metashell.net.api_versions import ALL_RANGES, ranges_of
 from metashell.net.frames import decode_response, encode_request, request_type, response_type
 from metashell.quorum.controller.authorizer import APIS
 from metashell.quorum.embedded import EmbeddedQuorum
-from metashell.quorum.raft.wire.versions import OURS
+from metashell.quorum.raft.messages import OURS
 from tests.codec.filled import filled
 from tests.quorum.server.quorum import Quorum
 

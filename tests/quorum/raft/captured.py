@@ -20,10 +20,10 @@ from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.common.values import OffsetAndEpoch, ReplicaKey
 from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.messages import OURS
 from metashell.quorum.raft.replicated_log import MemoryLog
 from metashell.quorum.raft.voters import ControlValue, VoterSet, read_control_batch
 from metashell.quorum.raft.wire import decode_request, decode_response
-from metashell.quorum.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
 from tests.quorum.raft.made import data_batch
 

@@ -14,8 +14,8 @@ import pytest
 from metashell.codec.codes import API_VERSIONS
 from metashell.codec.registry import message_type
 from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.messages import OURS
 from metashell.quorum.raft.voters import LeaderChange
-from metashell.quorum.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
 from tests.quorum.raft import captured
 from tests.quorum.raft.captured import Exchange, exchanges

@@ -29,7 +29,7 @@ from metashell.net.sasl import ScramClient, ScramServer
 from metashell.net.scram_credentials import make_credential
 from metashell.net.transport import ConnectionFailedError, connect
 from metashell.quorum.controller.acls_and_tokens import hmac_of_token
-from metashell.quorum.raft.wire.versions import TOPIC
+from metashell.quorum.raft.messages import TOPIC
 from metashell.quorum.server.apis import ImageCredentials
 from tests.coroutines import eventually
 from tests.quorum.server.controllers import Controllers, ask, client

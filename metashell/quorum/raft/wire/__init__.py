@@ -10,7 +10,7 @@ the log, which the asker may not have: so an answer of a version without endpoin
 there (a voter of level 1 is of 3.9 or later, and those have endpoints in every message), so it loses nothing but a leader that it might not
 reach.
 
-Public names: `encode_request`, `decode_request`, `encode_response`, `decode_response`, `send_raft_request`, `hide_leader`; of `versions`
+Public names: `encode_request`, `decode_request`, `encode_response`, `decode_response`, `send_raft_request`, `hide_leader`; of `messages`
 `api_key_of`, `OURS`, `UnsupportedVersionError`."""
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from typing import Any, Final, Protocol, assert_never
 from metashell.codec.error_codes import NOT_LEADER_OR_FOLLOWER
 from metashell.common.values import NO_LEADER
 from metashell.quorum.raft import messages as flat
-from metashell.quorum.raft.messages import Request, Response
+from metashell.quorum.raft.messages import OURS, Request, Response, Row, UnsupportedVersionError, api_key_of
 from metashell.quorum.raft.wire.administration import DESCRIBE_ROWS, VOTER_ROWS
 from metashell.quorum.raft.wire.replication import ELECTION_ROWS, ENDPOINTS_FROM, FETCH_ROWS
-from metashell.quorum.raft.wire.versions import OURS, Row, UnsupportedVersionError, api_key_of
 
 __all__ = [
     "OURS",

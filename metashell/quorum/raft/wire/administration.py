@@ -13,7 +13,7 @@ from metashell.codec import messages as codec
 from metashell.codec.codes import ADD_RAFT_VOTER, API_VERSIONS, DESCRIBE_QUORUM, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.quorum.raft import messages as flat
-from metashell.quorum.raft.wire.versions import OURS, PORT_MAX, TOPIC, Row, UnsupportedVersionError, endpoints_from, endpoints_to
+from metashell.quorum.raft.messages import OURS, PORT_MAX, TOPIC, Row, UnsupportedVersionError, endpoints_from, endpoints_to
 
 
 def add_request_to(message: flat.AddRaftVoterRequest, version: int) -> codec.AddRaftVoterRequest:

@@ -11,7 +11,7 @@ from metashell.codec import messages as codec
 from metashell.codec.codes import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, FETCH, FETCH_SNAPSHOT, VOTE
 from metashell.common.values import METADATA_TOPIC_ID, OffsetAndEpoch, ReplicaKey
 from metashell.quorum.raft import messages as flat
-from metashell.quorum.raft.wire.versions import (
+from metashell.quorum.raft.messages import (
     TOPIC,
     Row,
     UnsupportedVersionError,

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 from metashell.codec.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from metashell.common.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.messages import UnsupportedVersionError
 from metashell.quorum.raft.wire import replication
 from metashell.quorum.raft.wire.administration import names_unknown, tells_feature
-from metashell.quorum.raft.wire.versions import UnsupportedVersionError
 
 _M = TypeVar("_M")
 TOP_ERROR_FROM: Final = 7

@@ -21,7 +21,7 @@ from metashell.codec.codes import (
     UPDATE_RAFT_VOTER,
     VOTE,
 )
-from metashell.quorum.raft.wire.versions import REQUEST_CLASSES, RESPONSE_CLASSES, VersionRanges
+from metashell.quorum.raft.messages import REQUEST_CLASSES, RESPONSE_CLASSES, VersionRanges
 
 _OF_3_7: Final = {FETCH: (0, 16), API_VERSIONS: (0, 3), VOTE: (0, 0), BEGIN_QUORUM_EPOCH: (0, 0), END_QUORUM_EPOCH: (0, 0)} | {
     DESCRIBE_QUORUM: (0, 1),

@@ -9,8 +9,8 @@ from metashell.codec.codes import API_VERSIONS
 from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
 from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.messages import OURS
 from metashell.quorum.raft.wire import decode_request, decode_response, encode_request, encode_response
-from metashell.quorum.raft.wire.versions import OURS
 from tests.golden_cases import wire_frames
 
 

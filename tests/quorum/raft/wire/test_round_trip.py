@@ -13,6 +13,7 @@ from metashell.codec.dispatch import REQUESTS, RESPONSES
 from metashell.codec.registry import message_type
 from metashell.common.values import ZERO_UUID, OffsetAndEpoch, ReplicaKey
 from metashell.quorum.raft import messages as flat
+from metashell.quorum.raft.messages import REQUEST_CLASSES, RESPONSE_CLASSES
 from metashell.quorum.raft.wire import (
     OURS,
     UnsupportedVersionError,
@@ -22,7 +23,6 @@ from metashell.quorum.raft.wire import (
     encode_request,
     encode_response,
 )
-from metashell.quorum.raft.wire.versions import REQUEST_CLASSES, RESPONSE_CLASSES
 from tests.quick import quick
 from tests.quorum.raft.wire.dropping import drop
 from tests.quorum.raft.wire.generations import GENERATIONS, message_versions
