@@ -316,6 +316,7 @@ def shares_of_loop() -> Shares:
     with _lock:
         found = _of_loops.get(loop)
         if found is None:
+            _forget_closed()
             found = _of_loops[loop] = Shares()
     return found
 
@@ -323,4 +324,11 @@ def shares_of_loop() -> Shares:
 def connections_of_process() -> int:
     """Return how many connections all listeners of the process have."""
     with _lock:
+        _forget_closed()
         return sum(map(len, _of_loops.values()))
+
+
+def _forget_closed() -> None:
+    """Forget loops that were closed. Connections that were left open on one refer to it, so it would never be collected by itself."""
+    for loop in [each for each in _of_loops if each.is_closed()]:
+        del _of_loops[loop]

@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import struct
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,7 @@ from metashell.net.frames import encode_request
 from metashell.net.listener import Listener
 from metashell.net.listener_options import ConnectionLimits, Refuse
 from metashell.net.sasl import PlainClient, StaticCredentials, sasl_server_mechanisms
-from metashell.net.shares import shares_of_loop
+from metashell.net.shares import connections_of_process, shares_of_loop
 from metashell.net.transport import connect
 from tests.net.loops import answer, listening, run
 from tests.net.test_bounds import answered, create
@@ -36,7 +37,13 @@ RANGES = supported_ranges([19, 60])
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only loops that begin from now on count: what other tests still have in threads of theirs does not."""
+    monkeypatch.setattr(shares, "_of_loops", weakref.WeakKeyDictionary())
+
+
+@pytest.fixture
+def few(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that may have 64 descriptors: 32 for connections, 8 of these for strangers."""
     monkeypatch.setattr(shares, "descriptors_max", lambda: 64)
     yield
@@ -105,6 +112,24 @@ def test_one_login_on_many_connections_leaves_room_to_others() -> None:
             assert listener.counters.evicted >= 40 - 24
 
     run(work)
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_was_left_open_on_a_loop_that_is_closed_takes_no_room() -> None:
+    class Left:
+        """A connection that nobody closes; it refers to its loop, as real ones do."""
+
+        def __init__(self) -> None:
+            self.loop = asyncio.get_running_loop()
+
+    async def leave_open() -> tuple[weakref.ref[Left], int]:
+        left: Any = Left()
+        shares_of_loop().admit(left)
+        return weakref.ref(left), connections_of_process()
+
+    left, during = asyncio.run(leave_open())
+    assert (during, connections_of_process()) == (1, 0)
+    assert left() is None
 
 
 def test_a_full_table_of_descriptors_is_one_line_and_the_next_connection_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
