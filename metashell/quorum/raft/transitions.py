@@ -30,7 +30,8 @@ Every message names an epoch, and many a leader. With 5 as our own epoch and 1 a
     epoch 5, leader 2           cannot be: an epoch has one leader. A complaint, and the message is ignored (Kafka's replica would die)
     epoch 6, no leader          there was another election: unattached in epoch 6, and 1 is no longer believed
     epoch 6, leader 2           follow 2, if it is known where 2 listens; else remember it, and look for its endpoints
-    epoch 6, leader is us       cannot be, or we lost what we wrote: a complaint
+    epoch 6, leader is us       cannot be, or we lost what we wrote: a complaint. A voter that waits for a leader takes the epoch of such
+                                an answer over, and gives no vote in it: a Kafka voter that follows us would else wait for ever
 
 Requests that only a leader answers never move the epoch, however high theirs is (`check_leader_request`): the asker will hear of its
 leader by other ways, and a stray replica with a large number must not unseat a leader by fetching. Nor do pre-votes. Votes,
@@ -303,6 +304,11 @@ def handle_response(node: Replica, response: Answer) -> bool | None:
         return False
     if not epoch_guard.is_answer_believed(node, epoch):
         return False
+    if leader_id == node.local_id and epoch > role.epoch and node.is_voter and isinstance(role, Unattached | Prospective):
+        # Its directory was formatted anew since, or somebody used its name. If it led, then it voted for itself, and must not vote again.
+        node.complain(f"a response says that this replica led epoch {epoch}, here it is {role.epoch}")
+        become_unattached(node, epoch, NO_LEADER, node.local_key)
+        return True
     if not is_consistent(node, leader_id, epoch):
         node.complain("a response names another leader of an epoch than the one that is known")
         return False

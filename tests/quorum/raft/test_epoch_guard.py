@@ -150,6 +150,27 @@ def test_voters_that_were_told_of_different_leaders_elect_one() -> None:
     assert solo.node.state_name == "candidate" and solo.node.epoch == EPOCH + 1
 
 
+@pytest.mark.parametrize("state", ["unattached", "prospective"])
+def test_a_voter_that_forgot_that_it_led_comes_to_that_epoch_without_a_vote_in_it(state: str) -> None:
+    """It was formatted anew. A Kafka voter that follows it says so in each answer, and its pre-votes raise no epoch: both would wait."""
+    solo = Solo(ElectionState(0), voters=(1, 2))
+    solo.wait_for(state)
+    solo.answer(solo.next_fetch() if state == "unattached" else solo.take(VoteRequest)[-1][0], told(state, EPOCH))
+    assert solo.node.state_name == "unattached" and solo.node.complaints == 1
+    assert solo.election == ElectionState(EPOCH, -1, key(1))
+    answer = solo.ask(vote(2, EPOCH, 3, 2))
+    assert (answer.error, answer.granted, answer.leader_id, answer.epoch) == (NONE, False, -1, EPOCH)
+    assert solo.ask(vote(2, EPOCH, 3, 2, pre_vote=True)).granted
+    assert solo.ask(vote(2, EPOCH + 1, 3, 2)).granted
+
+
+def told(state: str, epoch: int) -> FetchResponse | VoteResponse:
+    """The answer that node 1, which asked, leads an epoch: Kafka's name the leader whoever asks."""
+    if state == "unattached":
+        return FetchResponse(0, FENCED_LEADER_EPOCH, 1, epoch, endpoint(1))
+    return VoteResponse(0, FENCED_LEADER_EPOCH, 1, epoch, endpoint(1))
+
+
 def log_of_voters() -> MemoryLog:
     """A log whose first batch has kraft.version 1 and the voters 1, 2 and 3."""
     voters = VoterSet(Voter(key(id), {LISTENER: endpoint(id)}, 0, 1) for id in (1, 2, 3))
