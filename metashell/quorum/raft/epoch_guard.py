@@ -37,8 +37,9 @@ not about votes.
 
 A restart changes nothing: the epoch is in quorum-state, and the rules are the same.
 
-What is asked is a FetchSnapshot of a snapshot that nobody serves, the first one (0-0). Every release from 3.9 on answers it with its epoch
-and leader; it says nothing of the own log, a leader counts it for nothing, and no answer to it can be mistaken for records."""
+What is asked is a FetchSnapshot of a snapshot that nobody serves, the first one (0-0). Our replicas answer it with their epoch and
+leader; it says nothing of the own log, a leader counts it for nothing, and no answer to it can be mistaken for records. Kafka 4.4.0 fails
+at it: it answers error -1 without an epoch. A voter of Kafka that is ahead is found by fetches and by its binding requests."""
 
 from __future__ import annotations
 
