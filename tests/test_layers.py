@@ -50,7 +50,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "assignors": {""},
         "classic": {""},
         "consumer": {"", "assignors", "classic"},
-        "share": {"", "assignors"},
+        "share": {""},
         "streams": {""},
         "members": {"", "assignors"},
         "coordinator": {"", "assignors", "classic", "consumer", "share", "streams"},

@@ -24,17 +24,17 @@ is committed, and makes a new coordinator from its log when it loses what it app
 
 When the batch could not be written, `coordinator.failed(decision, code, now_ms)` returns another decision in its place: a classic group
 returns to its former state or begins a rebalance, a timer's work is retried, and the request is answered with the error. The driver reports
-a performed effect with `effect_done` and new metadata with `topics_changed`. A coordinator begins with `loaded` and ends with `unloaded`,
+new metadata with `topics_changed`. A coordinator begins with `loaded` and ends with `unloaded`,
 which answers the requests that still wait.
 
 A request that waits (a join, a sync) has no answer in its own decision; a later decision answers its ticket. Timers, and Kafka's background
 work (resolving regular expressions), are timers of `Timers`: `run_due` runs one that is due, the earliest first.
 
-Rooms: `classic`, `consumer` (KIP-848, with the ways to and from classic groups), `share` and `streams` are the kinds of groups; `assignors`
-the assignors of clients and brokers; `coordinator` the routing from APIs to functions, offsets and transactions. A group of each kind
-fulfils `state.Group`, and other rooms use it through that only. `members` are clients as state machines, with Kafka Streams' version
-probing (KIP-268). These rooms do no I/O. `log` reads `__consumer_offsets` from files, `server` serves clients, `simulation` runs members
-and a coordinator on a virtual clock.
+Rooms: `classic`, `consumer` (KIP-848, with the ways to and from classic groups), `share` (as logs have them: nothing decides for share
+groups here) and `streams` are the kinds of groups; `assignors` the assignors of clients and brokers; `coordinator` the routing from APIs
+to functions, offsets and transactions. A group of each kind fulfils `state.Group`, and other rooms use it through that only. `members` are
+clients as state machines, with Kafka Streams' version probing (KIP-268). These rooms do no I/O. `log` reads `__consumer_offsets` from
+files, `server` serves clients, `simulation` runs members and a coordinator on a virtual clock.
 
 Public names: `coordinator.coordinator` has `GroupCoordinator` and `Shard`; `decision` has `Request`, `Answer`, `Decision`, `Record` and
 `Place`; `state` has `Settings`; `topics` has `Topics`."""

@@ -33,8 +33,6 @@ from metashell.codec.codes import (
     OFFSET_COMMIT,
     OFFSET_DELETE,
     OFFSET_FETCH,
-    SHARE_GROUP_DESCRIBE,
-    SHARE_GROUP_HEARTBEAT,
     STREAMS_GROUP_DESCRIBE,
     STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
@@ -72,21 +70,7 @@ class CreateTopics(NamedTuple):
     topics: dict[str, tuple[int, int, tuple[tuple[str, str], ...]]]
 
 
-class InitializeShareState(NamedTuple):
-    """Share partitions whose state the share coordinator must initialize: topic id -> partitions."""
-
-    group_id: str
-    partitions: dict[bytes, tuple[int, ...]]
-
-
-class DeleteShareState(NamedTuple):
-    """Share partitions whose state the share coordinator must delete: topic id -> partitions."""
-
-    group_id: str
-    partitions: dict[bytes, tuple[int, ...]]
-
-
-Effect = CreateTopics | InitializeShareState | DeleteShareState
+Effect = CreateTopics
 
 
 @dataclass(slots=True)
@@ -413,8 +397,6 @@ _BODIES: Final[dict[int, Callable[[Request, int, str | None], Any]]] = {
     OFFSET_DELETE: _code_only(messages.OffsetDeleteResponse),
     CONSUMER_GROUP_HEARTBEAT: _modern_heartbeat(messages.ConsumerGroupHeartbeatResponse),
     CONSUMER_GROUP_DESCRIBE: _describe(messages.ConsumerGroupDescribeResponse),
-    SHARE_GROUP_HEARTBEAT: _modern_heartbeat(messages.ShareGroupHeartbeatResponse),
-    SHARE_GROUP_DESCRIBE: _describe(messages.ShareGroupDescribeResponse),
     STREAMS_GROUP_HEARTBEAT: _streams_heartbeat,
     STREAMS_GROUP_DESCRIBE: _describe(messages.StreamsGroupDescribeResponse),
 }

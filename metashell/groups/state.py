@@ -47,7 +47,6 @@ class Context:
         self.transactions = Transactions()
         self.new_topics_version = -1
         """The metadata version in which topics were last created."""
-        self.deletions: list[WaitingDeletion] = []
         self.can_describe: Callable[[str], bool] | None = None
         """Whether the sender of the request that is decided may see a topic; None where everybody sees all."""
 
@@ -199,7 +198,7 @@ NO_LIMIT: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class KindSettings:
-    """The settings that consumer, share and streams groups each have. Units: ms."""
+    """The settings that consumer and streams groups each have. Units: ms."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -224,7 +223,6 @@ class Settings:
     new_member_join_timeout_ms: int = 300_000
     migration_policy: str = "bidirectional"
     consumer: KindSettings = KindSettings()
-    share: KindSettings = KindSettings(max_size=200, assignors=("simple",))
     streams: KindSettings = KindSettings(assignors=("sticky",), initial_rebalance_delay_ms=3_000)
     regex_refresh_interval_ms: int = 10_000
     regex_refresh_max_ms: int = 600_000
@@ -274,18 +272,6 @@ class Transactions:
         self._looked_ms = now_ms
         for id in [id for id, known in self.by_id.items() if not known.is_open and known.used_ms + EXPIRATION_MS <= now_ms]:
             del self.by_id[id]
-
-
-@dataclass(slots=True)
-class WaitingDeletion:
-    """A DeleteGroups request that waits for the share coordinator.
-
-    Shape: `groups` are the share groups whose state is being deleted, `failed` those whose state could not be deleted.
-    """
-
-    request: Request
-    groups: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
 
 
 def add_pending(state: State, group_id: str, producer_id: int, key: PartitionKey, committed: Committed) -> None:

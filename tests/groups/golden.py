@@ -19,6 +19,7 @@ import re
 import sys
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import groupby
 from pathlib import Path
 from traceback import format_exc
 from types import ModuleType
@@ -29,7 +30,7 @@ from metashell.codec.coordinator import COORDINATOR_LOGS
 from metashell.codec.registry import message_type
 from metashell.common.values import uuid_from_text
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard, Written
-from metashell.groups.decision import Answer, CreateTopics, DeleteShareState, InitializeShareState, Record, Request
+from metashell.groups.decision import Answer, CreateTopics, Record, Request
 from metashell.groups.log import key_bytes, read_record, value_bytes
 from metashell.groups.topics import KnownTopics, Topic
 from tests.golden_cases import REPOSITORY
@@ -51,6 +52,7 @@ _GONE = (25, 82, 27, 16)
 _EXPIRED_BEFORE_MS = {"explicit-retention-expires": 140}
 # How much longer the last step took on a busy machine, where that shows. Units: ms.
 _ENDED_LATE_MS = {"classic-in-consumer-group-times-out": 300}
+SHARE_RECORDS = range(10, 16)
 _TOPIC_APIS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
 
 Scenario = dict[str, Any]
@@ -116,7 +118,7 @@ class Player:
 
     def _begin(self, written: tuple[Written, ...], now_ms: int) -> Shard:
         coordinator = GroupCoordinator(PROFILES[self.golden["profile"]], self.chance, self._view())
-        return Shard(coordinator, written, now_ms, has_share_coordinator=True)
+        return Shard(coordinator, written, now_ms)
 
     def _view(self) -> KnownTopics:
         return KnownTopics(self.topics.values(), self.topics_version)
@@ -127,8 +129,9 @@ class Player:
             begin_ms = BEGUN_MS + step["at"]
             end_ms = BEGUN_MS + (after["at"] if after is not None else _last_ms(step) + _ENDED_LATE_MS.get(self.golden["scenario"], 0))
             self._run_timers(begin_ms)
+            self._take_share_records(step, begin_ms)
             self._step(step, begin_ms, end_ms)
-            self._share_coordinator(step, begin_ms)
+            self._make_wanted_topics(step, begin_ms)
             self._run_timers(end_ms - 1)
             self.played["steps"].append(
                 {
@@ -153,16 +156,19 @@ class Player:
             self.queued.clear()
             self.shard = self._begin(tuple(self.shard.written), end_ms - 1)
 
-    def _share_coordinator(self, step: dict[str, Any], now_ms: int) -> None:
-        """Share state is made when Kafka's records say that it was, which is some time after it was asked for; it is deleted at once."""
-        made = {row["key"]["groupId"] for row in step["records"] if row.get("type") == 15 and (row["value"] or {}).get("initializedTopics")}
+    def _take_share_records(self, step: dict[str, Any], now_ms: int) -> None:
+        """Write what Kafka wrote for share groups, whose requests nobody decides here. The records that delete a group are ours."""
+        deletes = step.get("send", {}).get("api") == "DeleteGroups"
+        wanted = (row for row in step["records"] if row.get("type") in SHARE_RECORDS and not (deletes and row["value"] is None))
+        for _, rows in groupby(wanted, key=lambda row: row["batch"]):
+            records = tuple(read_record(bytes.fromhex(row["keyHex"]), _bytes_of(row["valueHex"])) for row in rows)
+            self.shard._write(Written(self.shard.end_offset, now_ms, records), replays=True)
+
+    def _make_wanted_topics(self, step: dict[str, Any], now_ms: int) -> None:
         for effect in tuple(self.shard.effects):
-            if isinstance(effect, CreateTopics) and "wait" in step:
+            if "wait" in step:
                 self.shard.effects.remove(effect)
                 self._make_internal_topics(effect, now_ms)
-            if isinstance(effect, DeleteShareState) or (isinstance(effect, InitializeShareState) and effect.group_id in made):
-                self.shard.effects.remove(effect)
-                self._take(self.shard.effect_done(effect, True, now_ms), now_ms)
 
     def _make_internal_topics(self, effect: CreateTopics, now_ms: int) -> None:
         """The broker makes the topics that a streams group lacks, while nobody asks for anything; no row shows their ids."""
@@ -182,6 +188,9 @@ class Player:
         message = message_type("request", send["api"] + "Request")
         if send["api"] in _TOPIC_APIS:
             self._change_topics(send, self.golden_replies[number], now_ms)
+            self._reply({"to": number, "json": self.golden_replies[number]["json"]}, now_ms)
+            return
+        if send["api"].startswith("ShareGroup"):
             self._reply({"to": number, "json": self.golden_replies[number]["json"]}, now_ms)
             return
         if message.key not in HANDLERS:
@@ -268,6 +277,10 @@ def record_row(record: Record) -> dict[str, Any]:
     if record.value is None:
         return {**row, "value": None}
     return {**row, "valueVersion": record.version, "value": value_message.to_json_value(record.value, record.version)}
+
+
+def _bytes_of(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
 
 
 def _last_ms(step: dict[str, Any]) -> int:

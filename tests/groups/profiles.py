@@ -11,7 +11,6 @@ _BASE = Settings(
     max_session_timeout_ms=60_000,
     initial_rebalance_delay_ms=0,
     consumer=KindSettings(assignment_interval_ms=0, is_assignor_offloaded=False),
-    share=KindSettings(max_size=200, assignors=("simple",), assignment_interval_ms=0, is_assignor_offloaded=False),
     streams=KindSettings(assignors=("sticky",), assignment_interval_ms=0, is_assignor_offloaded=False),
     partitions=1,
 )
@@ -22,7 +21,6 @@ def _with_sessions(settings: Settings, session_timeout_ms: int) -> Settings:
     return replace(
         settings,
         consumer=replace(settings.consumer, **short),
-        share=replace(settings.share, **short),
         streams=replace(settings.streams, **short),
     )
 
@@ -36,7 +34,6 @@ PROFILES: dict[str, Settings] = {
         _BASE,
         max_size=2,
         consumer=replace(_BASE.consumer, max_size=2),
-        share=replace(_BASE.share, max_size=2),
         streams=replace(_BASE.streams, max_size=2),
         offset_metadata_max_bytes=10,
     ),
@@ -49,7 +46,6 @@ PROFILES: dict[str, Settings] = {
     ),
     "interval": replace(
         _BASE,
-        share=replace(_BASE.share, assignment_interval_ms=1000),
         streams=replace(_BASE.streams, assignment_interval_ms=1000),
     ),
     "policy-disabled": replace(_BASE, migration_policy="disabled"),

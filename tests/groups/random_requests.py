@@ -90,7 +90,6 @@ def _join_streams(body: Any, chance: random.Random) -> None:
 _JOINS: dict[str, Callable[[Any, random.Random], None]] = {
     "JoinGroupRequest": _join_classic,
     "ConsumerGroupHeartbeatRequest": _join_modern,
-    "ShareGroupHeartbeatRequest": _join_modern,
     "StreamsGroupHeartbeatRequest": _join_streams,
 }
 

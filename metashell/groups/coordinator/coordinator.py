@@ -1,8 +1,8 @@
 """The coordinator of one partition of `__consumer_offsets`: it routes each request to the function that decides it.
 
-`HANDLERS` has the function of each API; the `ON_...` tables have what runs after loading, before unloading, and when topics change or an
-effect was performed. Requests of the classic protocol are routed by the kind of their group, since consumer groups have classic members
-too. `Shard` is a coordinator with its log in memory, which writes each decision at once.
+`HANDLERS` has the function of each API; the `ON_...` tables have what runs after loading, before unloading, and when topics change.
+Requests of the classic protocol are routed by the kind of their group, since consumer groups have classic members too. `Shard` is a
+coordinator with its log in memory, which writes each decision at once.
 
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorService and GroupMetadataManager."""
 
@@ -35,12 +35,9 @@ from metashell.groups.coordinator.group_admin import (
     delete_groups,
     describe_consumer_groups,
     describe_groups,
-    describe_share_groups,
     describe_streams_groups,
-    end_deletions,
     find_coordinator,
     list_groups,
-    share_state_deleted,
 )
 from metashell.groups.coordinator.offset_commit import add_offsets, commit_offsets, end_txn, init_producer_id, txn_offset_commit
 from metashell.groups.coordinator.offset_fetch import begin_expiry, delete_offsets, delete_topic_offsets, fetch_offsets
@@ -48,11 +45,9 @@ from metashell.groups.coordinator.replay import make_state, replay
 from metashell.groups.decision import (
     Answer,
     Decision,
-    DeleteShareState,
     Due,
     Effect,
     GroupError,
-    InitializeShareState,
     Place,
     Producer,
     Record,
@@ -61,7 +56,6 @@ from metashell.groups.decision import (
     error_body,
     refuse_request,
 )
-from metashell.groups.share.heartbeat import drop_deleted_topics, handle_share_heartbeat, start_share_sessions, state_initialized
 from metashell.groups.state import Chance, Context, Handler, Settings, State, end_transaction
 from metashell.groups.streams.heartbeat import handle_streams_heartbeat
 from metashell.groups.streams.timeouts import start_streams_timers
@@ -148,11 +142,6 @@ class GroupCoordinator:
         own = Answer(request.ticket, error_body(request, code))
         return Decision(answers=[own if answer.ticket == request.ticket else answer for answer in decision.answers])
 
-    def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
-        """Continue after an effect was performed or has failed."""
-        follow = ON_EFFECTS.get(type(effect))
-        return Decision() if follow is None else follow(self.context, effect, is_ok, now_ms)
-
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> Decision:
         """Replace the view of the metadata. `changed` names topics that are new or differ, `deleted` those that are gone."""
         old, self.state.topics = self.state.topics, topics
@@ -174,16 +163,10 @@ class Shard:
 
     Shape: `written` has every batch, oldest first. `effects` gathers the effects that others must perform, and `dropped` the tickets that
     are never answered; the caller empties both.
-
-    There is no share coordinator here, so initializing and deleting share state succeeds at once. With `has_share_coordinator` these are
-    among the effects, and the caller reports each with `effect_done`.
     """
 
-    def __init__(
-        self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0, has_share_coordinator: bool = False
-    ) -> None:
+    def __init__(self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0) -> None:
         self.coordinator = coordinator
-        self.has_share_coordinator = has_share_coordinator
         self.written: list[Written] = []
         self.effects: list[Effect] = []
         self.dropped: list[int] = []
@@ -210,22 +193,13 @@ class Shard:
     def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str], now_ms: int) -> list[Answer]:
         return self._perform(self.coordinator.topics_changed(topics, changed, deleted, now_ms), now_ms)
 
-    def effect_done(self, effect: Effect, is_ok: bool, now_ms: int) -> list[Answer]:
-        """Report that an effect was performed or has failed."""
-        return self._perform(self.coordinator.effect_done(effect, is_ok, now_ms), now_ms)
-
     def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
         if decision.records or decision.marker is not None:
             batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
             self._write(batch, replays=decision.replays)
         self.dropped += decision.dropped
-        answers = decision.answers
-        for effect in decision.effects:
-            if isinstance(effect, InitializeShareState | DeleteShareState) and not self.has_share_coordinator:
-                answers = answers + self.effect_done(effect, True, now_ms)
-            else:
-                self.effects.append(effect)
-        return answers
+        self.effects += decision.effects
+        return decision.answers
 
     def _write(self, batch: Written, *, replays: bool) -> None:
         self.written.append(batch)
@@ -294,7 +268,6 @@ def handle_leave_group(context: Context, request: Request, now_ms: int) -> Decis
 OnLoaded = Callable[[Context, int], None]
 OnUnloaded = Callable[[Context, int], list[Answer]]
 OnTopics = Callable[[Context, Topics, Topics, Collection[str], Collection[str], int], list[Record]]
-OnEffect = Callable[[Context, Effect, bool, int], Decision]
 
 HANDLERS: dict[int, Handler] = {
     codes.JOIN_GROUP: handle_join_group,
@@ -314,21 +287,16 @@ HANDLERS: dict[int, Handler] = {
     codes.TXN_OFFSET_COMMIT: txn_offset_commit,
     codes.DELETE_GROUPS: delete_groups,
     codes.OFFSET_DELETE: delete_offsets,
-    codes.SHARE_GROUP_HEARTBEAT: handle_share_heartbeat,
-    codes.SHARE_GROUP_DESCRIBE: describe_share_groups,
     codes.STREAMS_GROUP_HEARTBEAT: handle_streams_heartbeat,
     codes.STREAMS_GROUP_DESCRIBE: describe_streams_groups,
 }
-"""By api key."""
+"""By api key. Share groups have none: nobody has messages here to share. A log that has such groups is read, and they can be deleted."""
 
-ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_share_sessions, start_streams_timers, begin_expiry)
+ON_LOADED: tuple[OnLoaded, ...] = (begin_sessions, begin_consumers, start_streams_timers, begin_expiry)
 """Called when the log has been read to its end, with `(context, now_ms)`: they set timers."""
 
-ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits, end_deletions)
+ON_UNLOADED: tuple[OnUnloaded, ...] = (end_waits,)
 """Called when the coordinator stops, with `(context, now_ms)`: they return answers to waiting requests."""
 
-ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed, drop_deleted_topics)
+ON_TOPICS: tuple[OnTopics, ...] = (delete_topic_offsets, consumer_topics_changed)
 """Called for new metadata, with `(context, old, new, changed names, deleted names, now_ms)`: they return records of one batch."""
-
-ON_EFFECTS: dict[type[Effect], OnEffect] = {InitializeShareState: state_initialized, DeleteShareState: share_state_deleted}
-"""Called once an effect was performed, by its type, with `(context, effect, is_ok, now_ms)`."""

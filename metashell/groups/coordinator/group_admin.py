@@ -1,9 +1,9 @@
 """FindCoordinator, ListGroups and DeleteGroups for groups of every kind; descriptions of groups of one kind with their members.
 
-One node coordinates all groups here. A share group is deleted in two steps: its share state first, and the request waits until that is
-gone. A description of a group of another kind says that it is not found. Partitions of deleted topics are left out of it.
+One node coordinates all groups here. A share group, which only a broker's log has, is deleted like the others: nobody keeps its share
+state here. A description of a group of another kind says that it is not found. Partitions of deleted topics are left out of it.
 Source: kafka.server.KafkaApis.handleFindCoordinatorRequest, org.apache.kafka.coordinator.group.GroupCoordinatorService.listGroups and
-deleteGroups, GroupMetadataManager.describeGroups, consumerGroupDescribe, shareGroupDescribe and streamsGroupDescribe; golden scenarios
+deleteGroups, GroupMetadataManager.describeGroups, consumerGroupDescribe and streamsGroupDescribe; golden scenarios
 list-groups, delete-groups, describe-and-list, missing-group, empty-group-id, share-life and streams-life in tests/golden/groups."""
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from metashell.codec.error_codes import (
     INVALID_GROUP_ID,
     INVALID_REQUEST,
     NONE,
-    NOT_COORDINATOR,
-    UNKNOWN_SERVER_ERROR,
 )
 from metashell.codec.java import string_hash, string_hash_order, timeline_order, timeline_slots
 from metashell.codec.messages import ConsumerGroupDescribeResponse, DescribeGroupsResponse
@@ -34,17 +32,14 @@ from metashell.groups.decision import (
     ALL_OPERATIONS,
     Answer,
     Decision,
-    DeleteShareState,
-    Effect,
     GroupError,
     Record,
     Request,
     coordinator_error,
-    error_body,
     refuse_request,
 )
-from metashell.groups.share import ShareGroup, ShareGroupMember, share_state_record
-from metashell.groups.state import Context, Group, Handler, Settings, WaitingDeletion
+from metashell.groups.share import ShareGroup
+from metashell.groups.state import Context, Group, Handler, Settings
 from metashell.groups.streams import NO_TASKS, StreamsGroupMember, TaskId, TaskOffsets, Tasks, task_entries
 from metashell.groups.streams.group import StreamsGroup
 from metashell.groups.topics import Topics
@@ -67,69 +62,22 @@ def list_groups(context: Context, request: Request, now_ms: int) -> Decision:
 
 
 def delete_groups(context: Context, request: Request, now_ms: int) -> Decision:
-    """Delete groups with their offsets, each independently. A repeated name counts once.
-
-    The share state of share groups is deleted first. All groups of the request wait for that, and are then deleted in one batch.
-    """
-    records: list[Record] = []
-    effects: list[Effect] = []
-    for group_id in dict.fromkeys(request.body.groups_names):
-        group = context.state.groups.get(group_id)
-        if isinstance(group, ShareGroup) and group.is_empty:
-            effect = begin_deletion(context, group, records)
-            effects += [] if effect is None else [effect]
-    if not effects:
-        return _finish(context, WaitingDeletion(request))
-    waiting = WaitingDeletion(request, {effect.group_id for effect in effects if isinstance(effect, DeleteShareState)})
-    context.deletions.append(waiting)
-
-    def give_up(code: int, at_ms: int) -> Decision:
-        context.deletions.remove(waiting)
-        return Decision(answers=[Answer(request.ticket, error_body(request, code))])
-
-    return Decision(records, [], effects, on_failure=give_up)
-
-
-def share_state_deleted(context: Context, effect: Effect, is_ok: bool, now_ms: int) -> Decision:
-    """Continue the deletions that waited for a share group's state. A group whose state could not be deleted stays."""
-    assert isinstance(effect, DeleteShareState)
-    for waiting in context.deletions:
-        if effect.group_id in waiting.groups:
-            waiting.groups.discard(effect.group_id)
-            if not is_ok:
-                waiting.failed.add(effect.group_id)
-            if not waiting.groups:
-                context.deletions.remove(waiting)
-                return _finish(context, waiting)
-            break
-    return Decision()
-
-
-def end_deletions(context: Context, now_ms: int) -> list[Answer]:
-    """Answer deletions that still wait when the coordinator stops."""
-    answers = [Answer(waiting.request.ticket, error_body(waiting.request, NOT_COORDINATOR)) for waiting in context.deletions]
-    context.deletions.clear()
-    return answers
-
-
-def _finish(context: Context, waiting: WaitingDeletion) -> Decision:
+    """Delete groups with their offsets, each independently. A repeated name counts once."""
     kind = messages.DeleteGroupsResponse
     records: list[Record] = []
     results = []
-    names = string_hash_order(waiting.request.body.groups_names)
+    names = string_hash_order(request.body.groups_names)
     # As in Kafka, share groups are checked first, so their errors come first in the answer.
     refused = [name for name in names if isinstance(group := context.state.groups.get(name), ShareGroup) and not group.is_empty]
     for group_id in dict.fromkeys([*refused, *names]):
         code = NONE
         try:
-            if group_id in waiting.failed:
-                raise GroupError(UNKNOWN_SERVER_ERROR)
             group = _deletable(context, group_id)
             records += [*offset_tombstones_of_group(context.state, group_id), *group.tombstones()]
         except GroupError as error:
             code = error.code
         results.append(kind.DeletableGroupResult(group_id=group_id, error_code=code))
-    return Decision(records, [Answer(waiting.request.ticket, kind(results=tuple(results)))], request=waiting.request)
+    return Decision(records, [Answer(request.ticket, kind(results=tuple(results)))])
 
 
 def _deletable(context: Context, group_id: str) -> Group:
@@ -138,20 +86,6 @@ def _deletable(context: Context, group_id: str) -> Group:
         raise GroupError(GROUP_ID_NOT_FOUND)
     group.check_delete()
     return group
-
-
-def begin_deletion(context: Context, group: ShareGroup, records: list[Record]) -> Effect | None:
-    """Request the deletion of a group's share state, and add its record. Returns None for a group that never had any."""
-    state = group.share_state
-    if state is None:
-        return None
-    records.append(share_state_record(group.group_id, state.all_deleting()))
-    partitions = {id: tuple(sorted(topic.partitions)) for topics in (state.initializing, state.initialized) for id, topic in topics.items()}
-    for id in state.deleting:
-        topic = context.state.topics.with_id(id)
-        if topic is not None:
-            partitions.setdefault(id, tuple(range(topic.partition_count)))
-    return DeleteShareState(group.group_id, partitions)
 
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
@@ -205,39 +139,6 @@ def _names_share_partition(key: str) -> bool:
         return int(parts[2]) >= 0
     except ValueError:
         return False
-
-
-_ShareResponse = messages.ShareGroupDescribeResponse
-
-
-def describe_share_group(context: Context, group: ShareGroup) -> _ShareResponse.DescribedGroup:
-    """Describe a share group with its members, without partitions of deleted topics."""
-    return _ShareResponse.DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state_name(),
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
-        assignor_name=context.settings.share.assignors[0],
-        members=tuple(_describe_share_member(member, context.state.topics) for member in group.members.values()),
-    )
-
-
-def _describe_share_member(member: ShareGroupMember, topics: Topics) -> _ShareResponse.Member:
-    known = ((topics.with_id(id), numbers) for id, numbers in member.assigned.items())
-    partitions = tuple(
-        _ShareResponse.TopicPartitions(topic_id=topic.id, topic_name=topic.name, partitions=numbers)
-        for topic, numbers in known
-        if topic is not None
-    )
-    return _ShareResponse.Member(
-        member_id=member.member_id,
-        rack_id=member.rack_id,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.names,
-        assignment=_ShareResponse.Assignment(topic_partitions=partitions),
-    )
 
 
 _StreamsResponse = messages.StreamsGroupDescribeResponse
@@ -354,7 +255,6 @@ def _describe_one(context: Context, group_id: str, response: Any, kind: type[Gro
     return response.DescribedGroup(group_id=group_id, error_code=GROUP_ID_NOT_FOUND, error_message=f"Group {group_id} {fault}.")
 
 
-describe_share_groups = _handler(messages.ShareGroupDescribeResponse, ShareGroup, describe_share_group)
 describe_streams_groups = _handler(messages.StreamsGroupDescribeResponse, StreamsGroup, describe_streams_group)
 
 

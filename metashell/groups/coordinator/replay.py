@@ -319,7 +319,6 @@ def replay_share_state(state: State, record: Record, place: Place) -> None:
     group = _share_group_of(state, record, place)
     if group is not None:
         group.share_state = None if record.value is None else share_state_of(record.value)
-        group.state_asked_ms = place.timestamp_ms
 
 
 SHARE_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {

@@ -181,7 +181,6 @@ def read_settings(values: Values) -> Settings:
         max_size=number("group.max.size"),
         migration_policy=(values.text("group.consumer.migration.policy") or "").lower(),
         consumer=_kind(values, "consumer", values.words("group.consumer.assignors")),
-        share=_kind(values, "share", values.words("group.share.assignors")),
         streams=_kind(values, "streams", ("sticky",)),
         regex_refresh_max_ms=number("group.consumer.regex.refresh.interval.ms"),
         offset_metadata_max_bytes=number("offset.metadata.max.bytes"),

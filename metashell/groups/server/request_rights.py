@@ -475,10 +475,6 @@ RULES: Final[dict[int, Rule]] = {
     codes.CONSUMER_GROUP_DESCRIBE: _several(
         "group_ids", "groups", DESCRIBE, _refused_group(messages.ConsumerGroupDescribeResponse.DescribedGroup)
     ),
-    codes.SHARE_GROUP_HEARTBEAT: _heartbeat(_subscribed),
-    codes.SHARE_GROUP_DESCRIBE: _several(
-        "group_ids", "groups", DESCRIBE, _refused_group(messages.ShareGroupDescribeResponse.DescribedGroup)
-    ),
     codes.STREAMS_GROUP_HEARTBEAT: _heartbeat(_topology_topics),
     codes.STREAMS_GROUP_DESCRIBE: _several(
         "group_ids", "groups", DESCRIBE, _refused_group(messages.StreamsGroupDescribeResponse.DescribedGroup)

@@ -29,7 +29,7 @@ from metashell.codec.error_codes import UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
-from metashell.groups.decision import Answer, CreateTopics, Effect, error_body
+from metashell.groups.decision import Answer, Effect, error_body
 from metashell.groups.server import Allows, Asker, ClientRequest, GroupServerConfig, Rights, coordinator_request
 from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
@@ -54,7 +54,6 @@ FORWARDED: Final = (19, 20, 37, 44)
 """Changes, which the active controller decides as for the client: CreateTopics, DeleteTopics, CreatePartitions, IncrementalAlterConfigs."""
 FEATURE_OF: Final = {
     **dict.fromkeys((68, 69), "group.version"),
-    **dict.fromkeys((76, 77), "share.version"),
     **dict.fromkeys((88, 89), "streams.version"),
 }
 """The feature that heartbeats and descriptions of a kind of group require."""
@@ -300,9 +299,8 @@ class GroupServer:
             self._send(request, answer)
 
     def _perform(self, effect: Effect, client: ClientIdentity | None) -> None:
-        if isinstance(effect, CreateTopics):
-            assert client is not None, "only a heartbeat needs topics"
-            self._create(effect.topics, client)
+        assert client is not None, "only a heartbeat needs topics"
+        self._create(effect.topics, client)
 
     def _create(self, topics: TopicsToMake, client: ClientIdentity) -> None:
         """Request the creation of topics, unless that is in progress, as for the client that needs them. Nobody waits for the answer."""

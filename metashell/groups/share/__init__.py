@@ -1,16 +1,17 @@
-"""Share groups (KIP-932): members, records, targets, and the partitions that have share state.
+"""Share groups (KIP-932), as a log has them: members, targets, and the partitions that have share state.
 
-The share coordinator keeps the share state itself, elsewhere; record 15 says which partitions have it. A partition is not assigned before
-its state exists, and a group is not deleted before its state is gone. Partitions move from initializing to initialized; a topic whose state
-is being deleted is listed by its id alone.
+Nothing here decides for such groups. Their members share messages, and a coordinator without messages has nothing to share: a client that
+was let in would ask for messages for ever. So the coordinator has no share APIs; it replays the records of a log that a broker wrote.
+The share coordinator keeps the share state itself, elsewhere; record 15 says which partitions have it. A topic whose state is being
+deleted is listed by its id alone.
 Source: org.apache.kafka.coordinator.group.modern.share.ShareGroup and ShareGroupMember, GroupCoordinatorRecordHelpers; golden scenarios
-share-life and restart-clean in tests/golden/groups."""
+share-life and watched-share-grows in tests/golden/groups."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
@@ -26,11 +27,7 @@ FIRST_EPOCH: Final = 1
 
 @dataclass(slots=True, eq=True)
 class ShareGroup(Group):
-    """A share group. Shape: `subscribers` counts the members that name a topic.
-
-    Not from records: `checked_version` is the metadata version for which the hash was last found unchanged; `state_asked_ms` is when share
-    state was last requested, since a request without answer is repeated.
-    """
+    """A share group. Shape: `subscribers` counts the members that name a topic."""
 
     type: ClassVar[str] = "share"
     is_expiring: ClassVar[bool] = False
@@ -44,8 +41,6 @@ class ShareGroup(Group):
     targets: dict[str, Partitions] = field(default_factory=dict)
     share_state: ShareState | None = None
     subscribers: dict[str, int] = field(default_factory=dict)
-    checked_version: int = field(default=-1, compare=False)
-    state_asked_ms: int = field(default=0, compare=False)
 
     def put(self, member: ShareGroupMember) -> None:
         """Add or replace a member."""
@@ -145,7 +140,6 @@ Partitions = Mapping[bytes, tuple[int, ...]]
 """Topic id -> partitions, ascending."""
 
 NO_PARTITIONS: Final[Partitions] = {}
-LEAVE_EPOCH: Final = -1
 
 
 class ShareGroupMember(NamedTuple):
@@ -170,53 +164,6 @@ SHARE_CURRENT: Final = 14
 SHARE_STATE: Final = 15
 
 
-def group_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    value = messages.ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return Record(SHARE_GROUP, messages.ShareGroupMetadataKey(group_id=group_id), value)
-
-
-def member_record(group_id: str, member: ShareGroupMember) -> Record:
-    value = messages.ShareGroupMemberMetadataValue(
-        rack_id=member.rack_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=tuple(sorted(member.names)),
-    )
-    return Record(SHARE_MEMBER, messages.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
-
-
-def target_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    value = messages.ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
-    return Record(SHARE_TARGET, messages.ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
-
-
-def target_member_record(group_id: str, member_id: str, target: Partitions) -> Record:
-    kind = messages.ShareGroupTargetAssignmentMemberValue
-    value = kind(topic_partitions=tuple(kind.TopicPartition(topic_id=id, partitions=partitions) for id, partitions in target.items()))
-    return Record(SHARE_TARGET_MEMBER, messages.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
-
-
-def current_record(group_id: str, member: ShareGroupMember) -> Record:
-    kind = messages.ShareGroupCurrentMemberAssignmentValue
-    value = kind(
-        member_epoch=member.epoch,
-        previous_member_epoch=member.previous_epoch,
-        state=member.state,
-        assigned_partitions=tuple(kind.TopicPartitions(topic_id=id, partitions=partitions) for id, partitions in member.assigned.items()),
-    )
-    return Record(SHARE_CURRENT, messages.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
-
-
-def share_state_record(group_id: str, state: ShareState) -> Record:
-    kind = messages.ShareGroupStatePartitionMetadataValue
-    value = kind(
-        initializing_topics=_named(kind, state.initializing),
-        initialized_topics=_named(kind, state.initialized),
-        deleting_topics=tuple(kind.TopicInfo(topic_id=id, topic_name=name) for id, name in state.deleting.items()),
-    )
-    return Record(SHARE_STATE, messages.ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
-
-
 def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> ShareState:
     """Return the share state in a record's value."""
     return ShareState(
@@ -224,11 +171,6 @@ def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> Sha
         {topic.topic_id: NamedPartitions(topic.topic_name, frozenset(topic.partitions)) for topic in value.initialized_topics},
         {topic.topic_id: topic.topic_name for topic in value.deleting_topics},
     )
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Return the records that remove a member, in Kafka's order."""
-    return [_current_tombstone(group_id, member_id), _target_tombstone(group_id, member_id), _member_tombstone(group_id, member_id)]
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Record]:
@@ -256,13 +198,6 @@ def _member_tombstone(group_id: str, member_id: str) -> Record:
     return Record(SHARE_MEMBER, messages.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id))
 
 
-def _named(kind: Any, topics: ByTopic) -> tuple[Any, ...]:
-    return tuple(
-        kind.TopicPartitionsInfo(topic_id=id, topic_name=topic.name, partitions=tuple(sorted(topic.partitions)))
-        for id, topic in topics.items()
-    )
-
-
 class NamedPartitions(NamedTuple):
     """Partitions of one topic, with the topic's name at that time."""
 
@@ -279,57 +214,3 @@ class ShareState(NamedTuple):
     initializing: ByTopic
     initialized: ByTopic
     deleting: Mapping[bytes, str]
-
-    def lacking(self, names: Iterable[str], topics: Topics, is_waiting: bool) -> ByTopic:
-        """Return partitions of these topics without state. With `is_waiting`, those being initialized do not count."""
-        found = {}
-        for topic in (topics.named(name) for name in names):
-            if topic is None:
-                continue
-            have = _partitions(self.initialized, topic.id) | (_partitions(self.initializing, topic.id) if is_waiting else frozenset())
-            if lacking := frozenset(range(topic.partition_count)) - have:
-                found[topic.id] = NamedPartitions(topic.name, lacking)
-        return found
-
-    def asked_for(self, added: ByTopic) -> ShareState:
-        """Note that initialization was requested."""
-        left = {id: name for id, name in self.deleting.items() if id not in added}
-        return self._replace(initializing=_more(self.initializing, added), deleting=left)
-
-    def made(self, done: ByTopic) -> ShareState:
-        """Note that state was initialized."""
-        return self._replace(initializing=_less(self.initializing, done), initialized=_more(self.initialized, done))
-
-    def not_made(self, failed: ByTopic) -> ShareState:
-        """Note that initialization failed, so that it is requested again."""
-        return self._replace(initializing=_less(self.initializing, failed))
-
-    def without_topics(self, ids: Collection[bytes]) -> ShareState:
-        """Drop the state of deleted topics."""
-        return ShareState(
-            {id: topic for id, topic in self.initializing.items() if id not in ids},
-            {id: topic for id, topic in self.initialized.items() if id not in ids},
-            {id: name for id, name in self.deleting.items() if id not in ids},
-        )
-
-    def all_deleting(self) -> ShareState:
-        """Mark all state for deletion, which precedes the deletion of the group."""
-        known = {id: topic.name for id, topic in (*self.initializing.items(), *self.initialized.items())}
-        return ShareState({}, {}, {**self.deleting, **known})
-
-
-NO_STATE = ShareState({}, {}, {})
-
-
-def _partitions(topics: ByTopic, id: bytes) -> frozenset[int]:
-    return topics[id].partitions if id in topics else frozenset()
-
-
-def _more(known: ByTopic, added: ByTopic) -> ByTopic:
-    joined = {id: NamedPartitions(topic.name, _partitions(known, id) | topic.partitions) for id, topic in added.items()}
-    return {**known, **joined}
-
-
-def _less(known: ByTopic, taken: ByTopic) -> ByTopic:
-    left = {id: topic._replace(partitions=topic.partitions - _partitions(taken, id)) for id, topic in known.items()}
-    return {id: topic for id, topic in left.items() if topic.partitions}
