@@ -12,7 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from metashell.codec.error_codes import FENCED_MEMBER_EPOCH, UNKNOWN_SERVER_ERROR
-from metashell.codec.java import copy_capacity, hash_order, names_in_order, string_hash_order, uuid_hash_order
+from metashell.codec.java import (
+    bucket_count,
+    copy_capacity,
+    hash_order,
+    names_in_order,
+    string_hash_order,
+    table_order,
+    uuid_hash,
+    uuid_hash_order,
+)
 from metashell.groups.assignors import AssignorError, ServerGroup, ServerMember, in_java_order
 from metashell.groups.assignors.server import run_server_assignor
 from metashell.groups.consumer import (
@@ -137,8 +146,7 @@ def update_target(change: Change, topics: Topics, settings: KindSettings, now_ms
         targets = {id: _in_set_order(target, given.members[id].previous) for id, target in targets.items()}
     for member_id, target in targets.items():
         if len(target) > 1:
-            kept = {} if assignor == RANGE else given.members[member_id].previous
-            target = targets[member_id] = _in_map_order(target, kept)
+            target = targets[member_id] = _in_map_order(target, given.members[member_id].previous, assignor, change.is_homogeneous)
         known = group.targets.get(place if member_id == updated.member_id else member_id)
         if known is None or not _is_same(known, target):
             records.append(target_member_record(group.group_id, member_id, target))
@@ -209,11 +217,24 @@ def _in_set_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -
     return ordered
 
 
-def _in_map_order(assigned: Target, previous: Mapping[bytes, Collection[int]]) -> Target:
-    """Return a target with topics in the order of Kafka's hash map: in a bucket, new topics first, the newest first (`computeIfAbsent`)."""
-    came = [topic_id for topic_id in assigned if topic_id not in previous]
-    kept = [topic_id for topic_id in previous if topic_id in assigned]
-    return {topic_id: assigned[topic_id] for topic_id in uuid_hash_order((*reversed(came), *kept))}
+def _in_map_order(assigned: Target, previous: Mapping[bytes, Collection[int]], assignor: str, is_homogeneous: bool) -> Target:
+    """Return a target with topics in the order of Kafka's hash map: in a bucket, new topics first, the newest first (`computeIfAbsent`).
+
+    `range` makes a map with room for the topics. `uniform` makes one with as many buckets if all members have one subscription; else one of
+    two, which grows at the call after the one that made it too full. As observed in Kafka 4.3.1.
+    """
+    before = {} if assignor == RANGE else previous
+    came = [topic_id for topic_id in assigned if topic_id not in before]
+    kept = [topic_id for topic_id in before if topic_id in assigned]
+    if assignor == RANGE:
+        came = list(uuid_hash_order(came))
+        buckets = bucket_count(buckets_of_copy(len(assigned)), len(assigned))
+    elif is_homogeneous:
+        buckets = bucket_count(len(assigned), len(assigned))
+    else:
+        is_last_call_new = bool(came) and len(assigned[came[-1]]) == 1
+        buckets = bucket_count(2, len(assigned) - is_last_call_new)
+    return {topic_id: assigned[topic_id] for topic_id in table_order((*reversed(came), *kept), uuid_hash, buckets)}
 
 
 def _is_same(one: Target, other: Target) -> bool:
@@ -277,7 +298,8 @@ def _without_unsubscribed(member: ConsumerGroupMember, goal: Goal) -> ConsumerGr
     for topic_id, epochs in dropped.items():
         revoking[topic_id] = _merged(member.revoking.get(topic_id), epochs)
     if _reports_any(goal, revoking):
-        return _moved(member, member.epoch, UNREVOKED, kept, revoking)
+        ordered = {topic_id: revoking[topic_id] for topic_id in uuid_hash_order(revoking, buckets_of_copy(len(revoking)))}
+        return _moved(member, member.epoch, UNREVOKED, kept, ordered)
     return member._replace(previous_epoch=member.epoch, assigned=kept)
 
 
@@ -314,12 +336,18 @@ def _next(member: ConsumerGroupMember, epoch: int, goal: Goal) -> ConsumerGroupM
         if free:
             wanted[topic_id] = free
     if revoking and _reports_any(goal, revoking):
-        return _moved(member, epoch, UNREVOKED, kept, revoking)
+        return _moved(member, epoch, UNREVOKED, kept, {topic_id: revoking[topic_id] for topic_id in uuid_hash_order(revoking)})
+    came: dict[bytes, dict[int, int]] = {}
     for topic_id, free in wanted.items():
         buckets = buckets_of_copy(len(member.assigned.get(topic_id, ())) if topic_id in kept else 0)
-        kept[topic_id] = held([*kept.get(topic_id, {}).items(), *((partition, goal.epoch) for partition in free)], buckets)
-    return _moved(member, goal.epoch, UNRELEASED if is_blocked else STABLE, kept, NOTHING)
+        (kept if topic_id in kept else came)[topic_id] = held(
+            [*kept.get(topic_id, {}).items(), *((partition, goal.epoch) for partition in free)], buckets
+        )
+    # A topic that the member did not have is first in its bucket of Kafka's hash map, the newest first.
+    assigned = {**dict(reversed(came.items())), **kept}
+    return _moved(member, goal.epoch, UNRELEASED if is_blocked else STABLE, assigned, NOTHING)
 
 
 def _moved(member: ConsumerGroupMember, epoch: int, state: int, assigned: Held, revoking: Held) -> ConsumerGroupMember:
-    return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)
+    kept = {topic_id: assigned[topic_id] for topic_id in uuid_hash_order(assigned)} if len(assigned) > 1 else assigned
+    return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=kept, revoking=revoking)

@@ -20,7 +20,7 @@ from metashell.codec.error_codes import (
     UNRELEASED_INSTANCE_ID,
     UNSUPPORTED_ASSIGNOR,
 )
-from metashell.codec.java import names_in_order
+from metashell.codec.java import names_in_order, uuid_hash_order
 from metashell.common.errors import DecodeError
 from metashell.common.values import uuid_text
 from metashell.groups.assignors import in_java_order
@@ -297,7 +297,7 @@ def _upgraded_member(group: ClassicGroup, classic: ClassicGroupMember, topics: T
         epoch=group.generation,
         previous_epoch=group.generation,
         state=STABLE,
-        assigned={topic_id: held(epochs.items()) for topic_id, epochs in assigned.items()},
+        assigned={topic_id: held(assigned[topic_id].items()) for topic_id in uuid_hash_order(assigned)},
         instance_id=classic.instance_id,
         rack_id=subscription.rack or None,
         rebalance_timeout_ms=classic.rebalance_timeout_ms,

@@ -19,7 +19,7 @@ from metashell.codec.error_codes import (
     INVALID_REQUEST,
     NONE,
 )
-from metashell.codec.java import string_hash, string_hash_order, timeline_order, timeline_slots
+from metashell.codec.java import string_hash, string_hash_order, timeline_order, timeline_slots, uuid_hash_order
 from metashell.codec.messages import ConsumerGroupDescribeResponse, DescribeGroupsResponse
 from metashell.common.values import uuid_from_text
 from metashell.groups.assignors import in_java_order
@@ -349,7 +349,7 @@ def _describe_consumer_member(group: ConsumerGroup, member: ConsumerGroupMember,
         client_host=member.client_host,
         subscribed_topic_names=member.names,
         subscribed_topic_regex=member.regex,
-        assignment=_consumer_assignment(held, topics),
+        assignment=_consumer_assignment({topic_id: held[topic_id] for topic_id in uuid_hash_order(reversed(held))}, topics),
         target_assignment=_consumer_assignment(in_java_order(group.target_of(member.member_id)), topics),
         member_type=CONSUMER_MEMBER_TYPE if member.classic is None else CLASSIC_MEMBER_TYPE,
     )

@@ -199,7 +199,9 @@ class ConsumerMember(MemberMachine):
     def _reconciling_commit(self, code: int, now_ms: int) -> None:
         # A commit before the revocation saves the next owner from reading records twice, so it is retried, also when the epoch was stale:
         # the next heartbeat's answer brings the new one. It is not worth more than max.poll.interval.ms: the coordinator would fence us.
-        is_worth_it = code in RETRIABLE or code == error_codes.STALE_MEMBER_EPOCH
+        # A topic that was deleted stays away, so its error ends the commit: classic members of Java retry that one too, and wait.
+        is_deleted = code == error_codes.UNKNOWN_TOPIC_OR_PARTITION
+        is_worth_it = (code in RETRIABLE and not is_deleted) or code == error_codes.STALE_MEMBER_EPOCH
         if is_worth_it and now_ms < self._commit_until_ms and not self._has_aborted():
             self._step, self._commit_again_ms = _AGAIN, now_ms + self.settings.retry_backoff_ms
         else:

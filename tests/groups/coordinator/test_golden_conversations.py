@@ -35,7 +35,7 @@ class FoldingPlayer(Player):
 @pytest.mark.parametrize("name", sorted(scenarios()))
 def test_a_conversation_goes_as_with_kafka_and_its_log_is_the_live_state(name: str) -> None:
     golden = scenarios()[name]
-    assert differences(golden, FoldingPlayer(golden).play()) == []
+    assert differences(golden, FoldingPlayer(golden).play(), is_ordered=True) == []
 
 
 @pytest.mark.parametrize("name", ["worked-trace", "upgrade-and-downgrade", "regex", "static-consumers", "walk-consumer-3"])

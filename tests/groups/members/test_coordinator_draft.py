@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
 
 from metashell.codec import error_codes
@@ -17,6 +19,7 @@ from metashell.codec.codes import (
 )
 from metashell.codec.java import string_hash
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard
+from metashell.groups.log import GROUP_METADATA
 from metashell.groups.members import Callback, Send
 from metashell.groups.state import Settings
 from tests.groups.driven import SeededChance
@@ -256,7 +259,16 @@ def test_members_hear_of_a_rebalance_by_their_heartbeats_and_keep_their_connecti
     assert sorted(len(one) for one in life.owned().values()) == [3, 3]
 
 
-@shows("COORDINATOR-DRAFT/O22", "COORDINATOR-DRAFT/O26")
+@shows("COORDINATOR-DRAFT/O22")
+@pytest.mark.parametrize("assignors", ["range", "roundrobin", "sticky", "cooperative-sticky", ""])
+def test_the_assignor_divides_the_partitions_among_members_and_nobody_knows_of_threads(assignors: str) -> None:
+    life = group(assignors, "a", "b", "c", "d")
+    owned = life.owned()
+    assert sorted(number for numbers in owned.values() for number in numbers) == list(range(6))
+    assert sorted(map(len, owned.values())) == [1, 1, 2, 2] and life.overlaps == []
+
+
+@shows("COORDINATOR-DRAFT/O26")
 @BOTH
 def test_a_member_learns_offsets_by_asking_for_them_and_only_of_what_is_new(assignors: str) -> None:
     life = group(assignors, "a")
@@ -356,8 +368,18 @@ def test_where_reading_begins_is_the_clients_affair() -> None:
 
 @shows("COORDINATOR-DRAFT/O29")
 def test_requests_of_a_group_are_decided_one_after_the_other() -> None:
-    """A heartbeat behind a sync that waits is answered after it."""
+    """A heartbeat behind a sync that waits is answered after it. All groups of one partition have one order, that of its log."""
     life = group("range", "a", "b")
     life.enforce("a")
     life.run(1_500)
     assert life.overlaps == [] and sorted(len(one) for one in life.owned().values()) == [3, 3]
+    life.join("x", group_id="other")
+    life.enforce("a")
+    life.run(1_500)
+    written = life.shard.written
+    generations: dict[str, list[int]] = {}
+    for batch in written:
+        (name,) = {record.key.group for record in batch.records}  # each decision is of one group
+        generations.setdefault(name, []).extend(record.value.generation for record in batch.records if record.type == GROUP_METADATA)
+    assert {name: numbers == sorted(numbers) for name, numbers in generations.items()} == {"g": True, "other": True}
+    assert [batch.base_offset for batch in written] == list(accumulate((len(batch.records) for batch in written[:-1]), initial=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
 
 import pytest
@@ -12,9 +13,10 @@ from metashell.codec.consumer_protocol import Subscription, read_assignment, rea
 from metashell.codec.messages import HeartbeatResponse, JoinGroupResponse, OffsetCommitResponse
 from metashell.groups.assignors import ClientMember
 from metashell.groups.assignors.server import run_client_assignor, run_client_assignor_in_full
-from metashell.groups.members import Send
+from metashell.groups.members import Callback, Send
 from metashell.groups.members.classic import ClassicMember
 from metashell.groups.members.member import MemberMachine
+from metashell.groups.members.strategy import CooperativeStickyStrategy
 from tests.groups.members.life import Life, topics_named
 from tests.seeds import shows
 
@@ -134,7 +136,33 @@ def test_nothing_on_the_wire_asks_for_a_second_join_but_who_revoked_joins_again(
     for name in "ab":
         reasons = [body.reason for body in life.requests(name, JOIN_GROUP)]
         assert ("need to revoke partitions and re-join" in reasons) == (name in revokers)
+        seen = [one.what for one in life.seen if one.member == name]
+        for at, what in enumerate(seen):
+            if isinstance(what, Send) and getattr(what.body, "reason", "") == "need to revoke partitions and re-join":
+                before = [one for one in seen[:at] if isinstance(one, Callback)]
+                assert "revoked" in [one.event for one in before[-2:]], "first the callback, then the join"
     assert revokers
+
+
+@shows("KIP-429/K9")
+def test_assignors_have_no_version_so_user_data_of_another_form_changes_no_round() -> None:
+    """A leader chooses by names alone. User data of a client to come is neither asked for again nor refused."""
+
+    class FromTheFuture(CooperativeStickyStrategy):
+        def user_data(self, topics: Collection[str]) -> bytes:
+            return b"\x00\x07 a form that nobody knows"
+
+    rounds = []
+    for strategy in (CooperativeStickyStrategy(), FromTheFuture()):
+        life = Life(topics_named(t=6))
+        life.join("a", assignors=COOPERATIVE)
+        life.run(1_000)
+        life.join("b", assignors=[strategy])
+        life.run(3_000)
+        assert life.overlaps == [] and sorted(map(len, life.owned().values())) == [3, 3]
+        rounds.append(max(member.generation for member in life.members.values()))
+        assert {protocol.name for name in "ab" for body in life.requests(name, JOIN_GROUP) for protocol in body.protocols} == {COOPERATIVE}
+    assert rounds[0] == rounds[1]
 
 
 @shows("KIP-429/K2a")

@@ -181,7 +181,26 @@ def test_all_at_once_needs_one_rebalance_and_no_probing() -> None:
         application.start(name, "4.3", is_future=True)
     application.life.run(5_000)
     application.check()
-    assert set(application.given()) == {(12, 12)}
+    assert set(application.given()) == {(12, 12)} and application.sent() == {12}
+    versions = [read_versions(body.protocols[0].metadata) for name in "abc" for body in application.life.requests(name, JOIN_GROUP)]
+    assert versions and {strategy.used for strategy in application.strategies.values()} == {12}
+    # Who has joined by then shares the generation in which the last one comes; nobody asks for one more.
+    reasons = [body.reason for name in "abc" for body in application.life.requests(name, JOIN_GROUP)]
+    assert not [reason for reason in reasons if reason and "version" in reason]
+
+
+@shows("KIP-268/S16")
+@pytest.mark.parametrize("release", [*OLD, *PROBING, "3.9", "4.3"])
+def test_a_member_lists_one_assignor_whatever_its_release(release: str) -> None:
+    """Versions are in the user data: no member lists an assignor for each version, and all of a group can join under one name."""
+    froms = [None, *(one for one in allowed_upgrade_from(release) if is_before(one, release))] if release not in OLD else [None]
+    joins = []
+    for upgrade_from in froms:
+        life = Life(topics_named(t=TASKS))
+        life.join("a", assignors=[StreamsStrategy(b"a" * 16, release, upgrade_from)])
+        life.run(1_000)
+        joins += life.requests("a", JOIN_GROUP)
+    assert joins and {tuple(protocol.name for protocol in body.protocols) for body in joins} == {("stream",)}
 
 
 @shows("KIP-268/S1", "KIP-268/S2", "KIP-268/S3")

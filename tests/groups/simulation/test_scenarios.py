@@ -38,6 +38,13 @@ def test_every_strategy_survives_a_rolling_restart(strategy: str) -> None:
     assert played(strategy, "bounce").figures.rounds > 0
 
 
+def test_a_deleted_topic_holds_up_classic_members_only() -> None:
+    """Real consumers of 4.4.0, max.poll.interval.ms 60 s: classic ones try the last commit again for all of it, those of KIP-848 give up."""
+    slow, quick = (played(name, "topic-deleted").settled_ms for name in ("eager", "consumer"))
+    assert slow is not None and quick is not None
+    assert quick < 12_000 < 60_000 < slow
+
+
 # ---- what the seeds argue
 
 
