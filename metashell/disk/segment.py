@@ -284,7 +284,7 @@ class SourceFault(NamedTuple):
     """One place in a source that could not be used.
 
     `offset` is the log offset there, -1 if unknown; `position` is the byte in `file`, -1 if the fault has no place in it (a missing file).
-    `is_tail` marks the normal end of the last segment of a running or stopped node.
+    `is_tail` marks the normal end of the last segment of a running or stopped node; `is_zero`: the rest of the file is zero.
     """
 
     file: str
@@ -292,6 +292,7 @@ class SourceFault(NamedTuple):
     position: int
     reason: str
     is_tail: bool = False
+    is_zero: bool = False
 
     def __str__(self) -> str:
         place = f"byte {self.position}: " if self.position >= 0 else ""
@@ -301,7 +302,7 @@ class SourceFault(NamedTuple):
 def fault_of(item: BatchFault, *, is_last: bool = False) -> SourceFault:
     """Turn a fault of a file into one of the source; `is_last` if the file is the last segment of a directory."""
     offset = -1 if item.offset is None else item.offset
-    return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail)
+    return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail, is_zero=item.kind == "zero-tail")
 
 
 def order_fault(expected_offset: int | None, epoch: int | None, here: tuple[int, int], *, may_skip: bool = False) -> str | None:

@@ -144,7 +144,8 @@ LAG = _command(
 
         Rates need two looks at a live cluster: one group is looked at twice, 10 s apart, all groups once (--over changes both), and with
         --watch each look is compared with the one before. On the disk rates come from the times of records and commits, of the last
-        10 minutes before the newest commit; of all groups only the rate in. An age is that of the batch at the commit.
+        10 minutes before the newest commit. An age is that of the batch at the commit. With --all there is no rate out from the disk, which
+        would take the commits of all groups, and no age live, which would take a request for each partition: name a group for these.
         """,
     (Argument("group", "the group's id", "?", "GROUP"),),
     (

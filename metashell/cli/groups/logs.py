@@ -130,8 +130,10 @@ def read_logs(
     for fault in loaded.faults:
         if not fault.is_tail:
             work.fail(str(fault))
-        elif work.values.verbose:
-            work.note(f"{fault}: the normal end of a log's last segment")
+        elif work.values.verbose or not fault.is_zero:
+            # Zeros are room that was set aside. A batch that is cut off was there, and the answer may lack what was in it.
+            lost = "" if fault.is_zero else ", but what it held is not in this answer"
+            work.note(f"{fault}: the normal end of a log's last segment{lost}")
     if loaded.fault_count > FAULTS_MAX:
         work.note(f"{loaded.fault_count - FAULTS_MAX} more such places")
     unknown = Counter[int]()

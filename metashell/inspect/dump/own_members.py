@@ -96,7 +96,9 @@ class ClassDecoder:
         self.prints_contents = options.prints_contents
         if self.prints_contents:
             self.is_user_data = False if begins_as_metadata(file) else None
-        self._shown = [class_member("key", options.key_decoder_class), class_member("value", options.value_decoder_class)]
+        classes = {"key": options.key_decoder_class, "value": options.value_decoder_class}
+        self._shown = [class_member(name, class_name) for name, class_name in classes.items()]
+        self._hidden = [_hidden_member(name, class_name) for name, class_name in classes.items()]
 
     def members(self, key: bytes | None, value: bytes | None, headers: Headers) -> Members:
         if self.is_user_data is None:
@@ -104,8 +106,8 @@ class ClassDecoder:
         text, fault = f'"key_size":{_size(key)},"value_size":{_size(value)}', None
         if self.prints_contents:
             shown = [
-                member(raw) if self._is_shown(raw) else (f'"{name}":"{REDACTED}"', None)
-                for member, name, raw in zip(self._shown, ("key", "value"), (key, value), strict=True)
+                member(raw) if self._is_shown(raw) else (hidden, None)
+                for member, hidden, raw in zip(self._shown, self._hidden, (key, value), strict=True)
             ]
             text = ",".join(member for member, _ in shown)
             fault = "; ".join(odd for _, odd in shown if odd is not None) or None
@@ -174,7 +176,7 @@ def class_member(name: str, class_name: str | None) -> Member:
 
     Errors: UsageError for another class.
     """
-    kind = (class_name or "String").removeprefix("org.apache.kafka.tools.api.").removesuffix("Decoder")
+    kind = _decoder_kind(class_name)
     if kind == "String":
         return lambda raw: (bytes_member(name, raw), None)
     if kind == "Default":
@@ -189,6 +191,18 @@ def class_member(name: str, class_name: str | None) -> Member:
         return f'"{name}":null,"{name}_base64":{bytes_text(raw)}', f"the {name} of {len(raw)} byte(s) is no {kind}"
 
     return number
+
+
+def _decoder_kind(class_name: str | None) -> str:
+    return (class_name or "String").removeprefix("org.apache.kafka.tools.api.").removesuffix("Decoder")
+
+
+def _hidden_member(name: str, class_name: str | None) -> str:
+    """The member of bytes that could hold a secret. `NAME` is a number or null where a decoder of numbers is named, so that it has one type."""
+    kind = _decoder_kind(class_name)
+    if kind == "String":
+        return f'"{name}":"{REDACTED}"'
+    return f'"{name}_base64":"{REDACTED}"' if kind == "Default" else f'"{name}":null,"{name}_base64":"{REDACTED}"'
 
 
 # ---- the tight loop --------------------------------------------------------------------------------------------------

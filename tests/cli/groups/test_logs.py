@@ -14,6 +14,7 @@ from metashell.codec.messages import GroupMetadataKey, GroupMetadataValue
 from metashell.codec.registry import message_type
 from tests.golden_cases import golden_root
 from tests.groups.golden import scenarios
+from tests.groups.log.series_golden import RECORDED
 from tests.groups.log.test_fold import offset_key, record_of
 from tests.groups.log.written_logs import NAME, golden_batches, write_log
 from tests.running import Outcome, run_main
@@ -53,6 +54,19 @@ def test_the_groups_of_a_real_broker_are_listed_with_kind_state_and_offsets() ->
         ("grp-simple", "classic", "Empty", 2, 2),
     ]
     assert tell("list", NODE).stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["list", "offsets", "lag", "why"])
+def test_a_batch_that_is_cut_off_is_said_and_zeros_are_not(tmp_path: Path, verb: str) -> None:
+    data = (RECORDED / "__consumer_offsets-0" / NAME).read_bytes()
+    path = tmp_path / "__consumer_offsets-0" / NAME
+    path.parent.mkdir()
+    words = words_of(verb, tmp_path, "well-python")
+    path.write_bytes(data[:-7])
+    done = tell(*words)
+    assert done.status == 0 and done.stderr.count("\n") == 1 and "is cut off" in done.stderr and "not in this answer" in done.stderr
+    path.write_bytes(data + bytes(4096))
+    assert (tell(*words).status, tell(*words).stderr) == (0, "")
 
 
 def test_paths_may_stand_before_the_command() -> None:

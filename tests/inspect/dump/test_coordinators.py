@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.inspect.dump.making import write as write_file
 from tools.handmade_files import FILES, LOG, classic_groups, commit_key, int16, offset_commits
 from tools.handmade_files import log as log_of
 
+DEMO = Path(__file__).parents[3] / "metashell" / "demo" / "data"
 HANDMADE = Path(__file__).parents[2] / "golden" / "handmade" / "data"
 DECODERS = {
     "offsets": "offsets_decoder",
@@ -173,3 +175,16 @@ def test_keys_and_values_are_shown_as_the_named_classes_read_them() -> None:
     assert dumped_rows(path, value_decoder_class="Default", **more)[0]["value_base64"] == "AAAAAAAAAAk="
     status, _, err = dump(path, key_decoder_class="com.example.Mine", **more)
     assert (status, err) == (1, "dump-log: com.example.Mine: is no decoder of Kafka's own: String, Integer, Long, Default\n")
+    assert {name: kinds_of(rows, name) for name in ("key", "value")} == {"key": {int, NoneType}, "value": {int, NoneType}}
+
+
+def kinds_of(rows: list[dict[str, Any]], name: str) -> set[type]:
+    return {type(row[name]) for row in rows if row["kind"] == "record"}
+
+
+@pytest.mark.parametrize("class_name", ["Integer", "Long"])
+def test_a_hidden_number_is_null_so_that_the_key_has_one_type(class_name: str) -> None:
+    log = DEMO / "__cluster_metadata-0" / LOG
+    rows = dumped_rows(log, cluster_metadata_decoder=False, value_decoder_class=class_name, print_data_log=True)
+    assert [row for row in rows if row.get("value_base64") == "[redacted]"]
+    assert kinds_of(rows, "value") <= {int, NoneType}
