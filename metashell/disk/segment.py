@@ -302,7 +302,8 @@ class SourceFault(NamedTuple):
 def fault_of(item: BatchFault, *, is_last: bool = False) -> SourceFault:
     """Turn a fault of a file into one of the source; `is_last` if the file is the last segment of a directory."""
     offset = -1 if item.offset is None else item.offset
-    return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail, is_zero=item.kind == "zero-tail")
+    is_zero = item.kind == "zero-tail"
+    return SourceFault(item.file, offset, item.position, item.reason, is_tail=is_last and item.may_be_tail, is_zero=is_zero)
 
 
 def order_fault(expected_offset: int | None, epoch: int | None, here: tuple[int, int], *, may_skip: bool = False) -> str | None:

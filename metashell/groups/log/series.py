@@ -1,18 +1,19 @@
 """What repeats in the timeline of a group, and the cause that fits: one replacement is a restart, eight within half a minute are not.
 
-A series needs at least `TIMES_MIN` events of one kind, of one member (its instance, or its client id and host) or of one partition. Its
-text says what repeats and which causes fit. It comes with what it rests on (records by offset, arithmetic with timeouts that the records
-have) and with what the log cannot show. A cause is excluded only by arithmetic: a member that stayed 4 s did not exceed a poll interval of
-300 s. A restart, a rolling restart of many members, an autoscaler and a slow rebalance repeat nothing of one member, and give no series.
+A series needs at least `TIMES_MIN` events of one kind, of one member (its instance, or its client id and host) or of one partition; many
+members with one trouble are one series. Its text says what repeats and which causes fit. It comes with what it rests on (records by offset,
+arithmetic with timeouts that the records have) and with what the log cannot show. A cause is excluded only by arithmetic: a member that
+stayed 4 s did not exceed a poll interval of 300 s; one whose partitions were committed 5 s before its end hardly did. A restart, a rolling
+restart of many members, an autoscaler and a slow rebalance repeat nothing of one member, and give no series.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from metashell.common.forms import counted
 from metashell.common.values import duration_text, time_text
@@ -34,6 +35,8 @@ _EARLY_MS: Final = 1000
 _POLLS_MAX: Final = 4
 """A member may poll in time once or twice before its interval runs out, but hardly more often, time and again."""
 _OFFSETS_SHOWN: Final = 4
+_ALIKE_MAX: Final = 3
+"""More members with one trouble are one series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,16 +137,64 @@ def _returns(timeline: Timeline, ends: Ends) -> Iterator[Series]:
     by_who: dict[str, list[Membership]] = {}
     for one in timeline.memberships:
         by_who.setdefault(one.who, []).append(one)
+    restarted = {who for who, stays in by_who.items() if sum(one.left is not None for one in stays) >= TIMES_MIN}
+    found = []
     for who, stays in by_who.items():
-        ended = [one for one in stays if one.left is not None and one.is_alone and one.member_id not in replaced]
-        # A last stay that nothing follows may be the end of a process that had no trouble.
-        last_joined = max((one.joined for one in stays), key=lambda moment: moment.ms)
-        followed = [one for one in ended if one.left is not None and one.left.ms <= last_joined.ms and one.joined != last_joined]
-        if who and len(followed) >= TIMES_MIN and (series := _returns_series(who, stays, ended, followed, ends)) is not None:
-            yield series
+        # One member that starts over while others stay is told from restarts of all.
+        is_only = len(by_who) > 1 and not restarted - {who}
+        if who and (series := _returns_of(who, stays, replaced, ends, is_only=is_only)) is not None:
+            found.append(series)
+    # Where nearly all members end in turn, long after a poll interval could have run out, somebody restarts them.
+    late = sum(one.is_late for one in found)
+    if late > 1 and 4 * late >= 3 * len(by_who):
+        found = [one for one in found if not one.is_late]
+    for kind in ("poll-interval", "returns"):
+        alike = [one for one in found if one.series.kind == kind]
+        if len(alike) <= _ALIKE_MAX:
+            yield from (one.series for one in alike)
+        else:
+            yield _together([one.series for one in alike], alike[0].cause)
 
 
-def _returns_series(who: str, stays: list[Membership], ended: list[Membership], followed: list[Membership], ends: Ends) -> Series | None:
+class _Returns(NamedTuple):
+    """The series of one member. `is_late`: its stays are much longer than its poll interval, and no commit says more."""
+
+    series: Series
+    cause: str
+    is_late: bool
+
+
+def _together(found: Sequence[Series], cause: str) -> Series:
+    """Return the series of many members as one."""
+    count = sum(one.count for one in found)
+    usual = sorted(length for one in found for length in one.details["stays_ms"])
+    members = [one.details["member"] for one in found]
+    stays = f"{duration_text(usual[0])} to {duration_text(usual[-1])} after joining"
+    text = f"{len(found)} members left {count} times and returned, {stays}: {cause} ({listed(members)})"
+    moments = tuple(sorted(moment for one in found for moment in one.moments))
+    details = {**found[0].details, "member": None, "members": members, "joined": sum(one.details["joined"] for one in found)}
+    return replace(found[0], text=text, count=count, moments=moments, details={**details, "stays_ms": usual})
+
+
+def _returns_of(who: str, stays: list[Membership], replaced: Set[str], ends: Ends, *, is_only: bool) -> _Returns | None:
+    ended = [one for one in stays if one.left is not None and one.member_id not in replaced]
+    # A last stay that nothing follows may be the end of a process that had no trouble.
+    last_joined = max((one.joined for one in stays), key=lambda moment: moment.ms)
+    followed = [one for one in ended if one.left is not None and one.left.ms <= last_joined.ms and one.joined != last_joined]
+    alone = [one for one in followed if one.is_alone]
+    if len(alone) >= TIMES_MIN:
+        return _returns_series(who, stays, [one for one in ended if one.is_alone], alone, ends, is_only=is_only)
+    # Members that are gone in one generation may have ended together. Where each stay fits its poll interval, they are all too slow.
+    poll_ms = max(one.rebalance_timeout_ms for one in stays)
+    fits = [one for one in followed if poll_ms - _EARLY_MS <= _length(one) <= 2 * poll_ms and not _is_too_fresh(one, poll_ms)]
+    if poll_ms > 0 and len(fits) >= max(TIMES_MIN, _REGULAR_PART * len(followed)):
+        return _returns_series(who, stays, ended, followed, ends, is_only=is_only)
+    return None
+
+
+def _returns_series(
+    who: str, stays: list[Membership], ended: list[Membership], followed: list[Membership], ends: Ends, *, is_only: bool
+) -> _Returns | None:
     lengths = [_length(one) for one in followed]
     usual = median(lengths)
     regular = [length for length in lengths if abs(length - usual) <= max(_TICK_MS, _REGULAR_WITHIN * usual)]
@@ -154,14 +205,17 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
     is_one_at_a_time = all(before.left is not None and before.left.ms <= now.joined.ms for before, now in pairwise(stays))
     # A limit that a stay exceeds much is not what ends it.
     fits = [length for length in lengths if poll_ms - _EARLY_MS <= length <= _POLLS_MAX * poll_ms]
+    fresh = [one for one in followed if _is_too_fresh(one, poll_ms)]
     fits_poll = poll_ms > 0 and len(fits) >= max(TIMES_MIN, _REGULAR_PART * len(lengths)) and (is_one_at_a_time or is_regular)
+    fits_poll = fits_poll and len(fresh) < _REGULAR_PART * len(followed)
     regular = fits if fits_poll else regular
     is_regular = is_regular or fits_poll
     if not fits_poll and not (is_one_at_a_time and (is_regular or len(followed) >= RAPID_TIMES_MIN)):
         return None
-    if not fits_poll and last.ms - first.ms > RAPID_MAX_MS * len(followed):
+    is_steady = is_only and is_regular and len(followed) > TIMES_MIN
+    if not fits_poll and last.ms - first.ms > (APART_MAX_MS if is_steady else RAPID_MAX_MS) * len(followed):
         return None
-    shown = f"{duration_text(round(min(regular)))} to {duration_text(round(max(regular)))}" if is_regular else ""
+    shown = _range(regular) if is_regular else ""
     rests = [f"the generations or epochs that first lack it: {_records([one.left for one in ended if one.left is not None])}"]
     if fits_poll:
         cause = "a poll interval that runs out"
@@ -176,6 +230,11 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
                 f"not a poll interval that runs out: that is {duration_text(poll_ms)} (its rebalance timeout), and no stay was longer than "
                 f"{duration_text(round(max(lengths)))}"
             )
+        elif fresh:
+            rests.append(
+                f"its partitions were committed until {_range([_silent_ms(one) for one in fresh])} before it was gone: a poll interval of "
+                f"{duration_text(poll_ms)} (its rebalance timeout) runs out so only in a member that commits without polling"
+            )
         if session_ms > 0:
             lasted = "all stays are at least as long" if min(lengths) + _EARLY_MS >= session_ms else "some stays are shorter"
             rests.append(f"its session timeout is {duration_text(session_ms)}: {lasted}")
@@ -187,7 +246,7 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
         cause = "its session ends each time: it dies, is paused or is cut off, and starts again"
     rhythm = f"each {_about(shown, usual)} after joining" if is_regular else f"{duration_text(round(usual))} after joining as a rule"
     text = f"{who} joined {counted(len(stays), 'time')} and left {len(ended)}, {rhythm}: {cause}"
-    return Series(
+    series = Series(
         kind="poll-interval" if fits_poll else "returns",
         text=text,
         count=len(ended),
@@ -204,6 +263,24 @@ def _returns_series(who: str, stays: list[Membership], ended: list[Membership], 
             "session_timeout_ms": session_ms if session_ms > 0 else None,
         },
     )
+    is_late = fits_poll and usual > 2 * poll_ms and any(one.committed is None for one in followed)
+    return _Returns(series, cause, is_late)
+
+
+def _silent_ms(one: Membership) -> int:
+    """Return the time from the last commit for a partition of the member to its end."""
+    assert one.left is not None and one.committed is not None
+    return one.left.ms - one.committed.ms
+
+
+def _is_too_fresh(one: Membership, poll_ms: int) -> bool:
+    """Return whether a commit of the member shows that it was at work within its last poll interval."""
+    return one.committed is not None and _silent_ms(one) < poll_ms - _EARLY_MS
+
+
+def _range(lengths: Sequence[float]) -> str:
+    least, most = (duration_text(round(length)) for length in (min(lengths), max(lengths)))
+    return least if least == most else f"{least} to {most}"
 
 
 def _length(one: Membership) -> int:

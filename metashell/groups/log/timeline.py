@@ -83,6 +83,8 @@ class _TimelineBuilder:
                     removed.append((record, raw))
                 else:
                     self.commits.add(record, moment, raw.outcome)
+                    partition = (record.key.topic, record.key.partition)
+                    self.timeline.commit(self.modern.owners.get(partition) or self.classic.owners.get(partition), moment)
             elif record.type == GROUP_METADATA and record.value is None:
                 if kinds:
                     kind = sorted(kinds)[0]
@@ -134,7 +136,7 @@ class ClassicTimelineBuilder:
         self._before: _Generation | None = None
         self._freed: frozenset[Partition] | None = None
         """Partitions without an owner in the last generation because cooperative members gave them up; None if not known."""
-        self._owners: dict[Partition, str] = {}
+        self.owners: dict[Partition, str] = {}
         """The last owner of each partition since the group was last empty."""
         self._replaced: list[Replacement] = []
         """Static members that were replaced since the last generation began."""
@@ -156,7 +158,7 @@ class ClassicTimelineBuilder:
                     self._timeline.leave(id, moment, is_alone=False)
         self._before = None
         self._freed = None
-        self._owners.clear()
+        self.owners.clear()
 
     @property
     def member_ids(self) -> frozenset[str]:
@@ -175,7 +177,7 @@ class ClassicTimelineBuilder:
         elif not now.members:
             self._event(moment, "empty", f"generation {now.number}: the last members left or timed out: {self._names(before)}", now)
             self._freed = None
-            self._owners.clear()
+            self.owners.clear()
             self._replaced.clear()
         else:
             self._rebalance(before, now, value, moment)
@@ -242,21 +244,21 @@ class ClassicTimelineBuilder:
         self._freed = frozenset() if not is_cooperative else None if had is None or has is None else had - has
 
     def _rename(self, old: str, new: str) -> None:
-        for partition, id in self._owners.items():
+        for partition, id in self.owners.items():
             if id == old:
-                self._owners[partition] = new
+                self.owners[partition] = new
 
     def _count_moved(self, now: _Generation) -> int:
         """Count partitions that went from one member to another, in one round or, in a cooperative rebalance, in two.
 
-        `_owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 only, p0
+        `owners` outlives a generation because of the second case: a owns p0 in generation 4, nobody in 5, b in 6. Compared with 5 only, p0
         would be new in 6.
         """
         moved = 0
         for id, member in now.members.items():
             for partition in member.assigned or ():
-                moved += self._owners.get(partition, id) != id
-                self._owners[partition] = id
+                moved += self.owners.get(partition, id) != id
+                self.owners[partition] = id
         return moved
 
     def _causes(self, before: _Generation, now: _Generation, moment: Moment) -> list[Cause]:

@@ -64,7 +64,7 @@ class Membership:
     """A member's time in the group, from the record that first has it to the one that no longer does; `left` is None at the log's end.
 
     `rebalance_timeout_ms` is max.poll.interval.ms of Java's, librdkafka's and kafka-python's consumers. A timeout is -1 where the records
-    do not have it. `is_alone`: its end was the end of no other member.
+    do not have it. `is_alone`: its end was the end of no other member. `committed` is the last commit for one of its partitions.
     """
 
     member_id: str
@@ -74,6 +74,7 @@ class Membership:
     joined: Moment
     left: Moment | None = None
     is_alone: bool = True
+    committed: Moment | None = None
     session_timeout_ms: int = -1
     rebalance_timeout_ms: int = -1
 
@@ -214,6 +215,11 @@ class Timeline:
         if (membership := self._present.pop(id, None)) is not None:
             membership.left, membership.is_alone = moment, is_alone
             self._clients[client_text(membership.client_id, membership.host)] -= 1
+
+    def commit(self, id: str | None, moment: Moment) -> None:
+        """Add that a partition of a member, if it is in the group, was committed."""
+        if id is not None and (membership := self._present.get(id)) is not None:
+            membership.committed = moment
 
     def label(self, id: str) -> str:
         """Return a member's client id, host and instance as text, also after it has left; its id if the log does not have them."""

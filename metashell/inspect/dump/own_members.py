@@ -198,7 +198,7 @@ def _decoder_kind(class_name: str | None) -> str:
 
 
 def _hidden_member(name: str, class_name: str | None) -> str:
-    """The member of bytes that could hold a secret. `NAME` is a number or null where a decoder of numbers is named, so that it has one type."""
+    """The member of bytes that could hold a secret. Where a decoder of numbers is named, `NAME` is null, so that it has one type."""
     kind = _decoder_kind(class_name)
     if kind == "String":
         return f'"{name}":"{REDACTED}"'

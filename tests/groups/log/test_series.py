@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from metashell.codec.batches import Record
+from metashell.codec.consumer_protocol import Assignment, assignment_bytes
 from metashell.codec.registry import message_type
 from metashell.groups.log import Decoder, KeysOf
 from metashell.groups.log.fold import Fold
@@ -17,6 +18,7 @@ from metashell.groups.log.timeline_events import Timeline
 from metashell.groups.server_log import ServerLog, read_server_log
 from metashell.groups.topics import KnownTopics
 from tests.groups.log.series_golden import recorded_batches, server_log_lines
+from tests.groups.log.test_fold import GROUPS, offset_key
 from tests.groups.log.test_timeline import generation, told
 
 WELL = ("static", "slow", "rolling", "rolling-static", "rolling-alike", "scaled", "python", "sticky")
@@ -125,6 +127,98 @@ def test_members_that_come_and_go_in_generations_without_times_are_judged_by_the
     generations = [generation(number, {} if number % 2 else {"a": [0, 1]}) for number in range(10)]
     series = only(find_series(told("g", generations)))
     assert series.kind == "returns" and not any("poll interval" in text for text in (series.text, *series.rests_on))
+
+
+# ---- many members, commits, deployments
+
+POLL_MS = 30_000
+Step = tuple[int, str, set[int]]
+"""The time in s, and the members of a generation or, for `commit`, those whose partitions are committed."""
+
+
+def story_of(steps: list[Step]) -> Timeline:
+    """A group whose member n has partition n, the client id `c-n` and a poll interval of 30 s; each join has a new id."""
+    value, key = message_type("offsets", "GroupMetadataValue"), message_type("offsets", "GroupMetadataKey")
+    commit = message_type("offsets", "OffsetCommitValue")
+    records: list[Record] = []
+    ids: dict[int, str] = {}
+    generation = 0
+    for at_s, kind, numbers in steps:
+        place = len(records), 1000 * at_s
+        if kind == "commit":
+            for number in sorted(numbers):
+                raw = b"\0\3" + commit.write(commit.cls(offset=len(records), leader_epoch=-1, metadata="", commit_timestamp=place[1]), 3)
+                records.append(Record(len(records), place[1], offset_key(GROUPS.index("g"), number), raw))
+            continue
+        generation += 1
+        ids = {number: ids.get(number) or f"m{number}-{generation}" for number in sorted(numbers)}
+        members = tuple(
+            value.cls.MemberMetadata(
+                member_id=id,
+                client_id=f"c-{number}",
+                client_host="/h",
+                session_timeout=10_000,
+                rebalance_timeout=POLL_MS,
+                assignment=assignment_bytes(Assignment((("t", number),))),
+            )
+            for number, id in ids.items()
+        )
+        body = value.cls(protocol_type="consumer", generation=generation, protocol="range", leader="", members=members)
+        records.append(Record(*place, b"\0\2" + key.write(key.cls(group="g"), 0), b"\0\3" + value.write(body, 3)))
+    return told("g", records)
+
+
+def all_slow(count: int, *, commits_after_s: int | None = None) -> Timeline:
+    """All members leave at once after 40 s, five times, and return."""
+    everybody = set(range(count))
+    steps: list[Step] = []
+    for number in range(5):
+        steps.append((60 * number, "generation", everybody))
+        if commits_after_s is not None:
+            steps.append((60 * number + commits_after_s, "commit", everybody))
+        steps.append((60 * number + 40, "generation", set()))
+    return story_of(steps)
+
+
+def test_members_that_are_all_too_slow_at_once_are_named_and_many_of_them_are_one_series() -> None:
+    for found in (find_series(all_slow(2)), find_series(all_slow(2, commits_after_s=5))):
+        assert [(one.kind, one.details["member"], one.count) for one in found] == [
+            ("poll-interval", "c-0@h", 5),
+            ("poll-interval", "c-1@h", 5),
+        ]
+    one = only(find_series(all_slow(30)))
+    assert (one.kind, one.count, one.details["member"], len(one.details["members"])) == ("poll-interval", 150, None, 30)
+    assert one.text.startswith("30 members left 150 times and returned, 40 s to 40 s after joining: a poll interval that runs out (c-0@h, ")
+
+
+def test_what_ends_all_members_while_they_commit_is_no_poll_interval() -> None:
+    assert find_series(all_slow(3, commits_after_s=38)) == []
+
+
+@pytest.mark.parametrize(("every_s", "kind"), [(40, "returns"), (200, "returns"), (480, "returns"), (1000, None)])
+def test_a_member_that_committed_until_it_ended_was_not_too_slow(every_s: int, kind: str | None) -> None:
+    """It dies 12 s after its last commit, and starts again; another one stays."""
+    steps: list[Step] = []
+    for number in range(6):
+        begin = every_s * number
+        steps += [(begin, "generation", {0, 1}), (begin + every_s - 14, "commit", {0, 1}), (begin + every_s - 2, "generation", {0})]
+    found = find_series(story_of(steps))
+    assert [one.kind for one in found] == ([] if kind is None else [kind])
+    for one in found:
+        assert one.details["member"] == "c-1@h"
+        said = f"its partitions were committed until 12 s before it was gone: a poll interval of {POLL_MS // 1000} s"
+        assert any(text.startswith(said) for text in one.rests_on)
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_deployments_that_restart_all_members_in_turn_are_healthy(commits: bool) -> None:
+    steps: list[Step] = [(0, "generation", {0, 1, 2})]
+    for number in range(1, 6):
+        for member in range(3):
+            begin = 600 * number + 10 * member
+            steps += [(begin - 1, "commit", {0, 1, 2})] if commits else []
+            steps += [(begin, "generation", {0, 1, 2} - {member}), (begin + 3, "generation", {0, 1, 2})]
+    assert find_series(story_of(steps)) == []
 
 
 def test_a_long_past_is_read_in_time_that_grows_with_it() -> None:

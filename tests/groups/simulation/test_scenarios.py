@@ -39,7 +39,7 @@ def test_every_strategy_survives_a_rolling_restart(strategy: str) -> None:
 
 
 def test_a_deleted_topic_holds_up_classic_members_only() -> None:
-    """Real consumers of 4.4.0, max.poll.interval.ms 60 s: classic ones try the last commit again for all of it, those of KIP-848 give up."""
+    """Real consumers of 4.4.0, max.poll.interval.ms 60 s: classic ones try the last commit again all that time."""
     slow, quick = (played(name, "topic-deleted").settled_ms for name in ("eager", "consumer"))
     assert slow is not None and quick is not None
     assert quick < 12_000 < 60_000 < slow
