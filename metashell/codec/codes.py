@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+PRODUCE: Final = 0
 FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 METADATA: Final = 3
@@ -24,6 +25,7 @@ SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 INIT_PRODUCER_ID: Final = 22
 OFFSET_FOR_LEADER_EPOCH: Final = 23
+ADD_PARTITIONS_TO_TXN: Final = 24
 ADD_OFFSETS_TO_TXN: Final = 25
 END_TXN: Final = 26
 TXN_OFFSET_COMMIT: Final = 28

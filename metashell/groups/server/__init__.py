@@ -7,8 +7,8 @@ Promises:
 - Streams groups are those of a broker without a plug-in for topology descriptions: it requests none and does not serve their API (93).
   Rack tags are ignored, as Kafka's assignor ignores them.
 - Groups and offsets are in memory, and are lost with the process. The offsets topic holds the decided records, and can be fetched.
-- Topics are those of the metadata image. No partition has a record, and none can be produced to: a log ends at the largest offset that a
-  group has committed for it, so that a consumer continues there.
+- Topics are those of the metadata image. No partition has a record: a log ends at the largest offset that a group has committed for it, so
+  that a consumer continues there. Who wants to produce, or to read outside of any group, gets a final error (`refusals`).
 - The active controller creates and changes topics. Such requests are forwarded in an envelope (KIP-590): the controller decides as for the
   client that asked, not as for this process.
 - Its listener is as secure as the controller's: a name in `listener.security.protocol.map`, with SASL and TLS. Where the controller has
@@ -19,8 +19,9 @@ Promises:
   compacted: some 450 bytes for each commit, and once more as bytes when somebody fetches it.
 
 Modules: `server` has `GroupServer` (`await open()` binds, `look()` takes the newest image, `await close()` ends it) and imports asyncio, so
-it is imported inside functions; `topic_requests` has the answers that need no coordinator; `request_rights` has the rights that requests
-need, and this module who sends them: nothing here grants a right, `Allows` asks the authorizer of the controller in the same process.
+it is imported inside functions; `topic_requests` has the answers that need no coordinator, `refusals` those to clients that want messages;
+`request_rights` has the rights that requests need, and this module who sends them: nothing here grants a right, `Allows` asks the
+authorizer of the controller in the same process.
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig; `group.coordinator` and its listener are ours."""
 
 from __future__ import annotations

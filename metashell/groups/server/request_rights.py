@@ -449,7 +449,12 @@ def _refused_group(kind: Any) -> Callable[[str], Any]:
     return lambda name: kind(group_id=name, error_code=GROUP_AUTHORIZATION_FAILED)
 
 
+def _refused_anyway(asked: AskedRequest) -> None:
+    """Who wants to produce is refused, whoever asks, in the same words for every topic."""
+
+
 RULES: Final[dict[int, Rule]] = {
+    **dict.fromkeys((codes.PRODUCE, codes.ADD_PARTITIONS_TO_TXN), _refused_anyway),
     codes.FETCH: _fetch,
     codes.LIST_OFFSETS: _list_offsets,
     codes.METADATA: _metadata,

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
 from metashell.codec.codes import (
+    ADD_PARTITIONS_TO_TXN,
     DESCRIBE_CLUSTER,
     DESCRIBE_CONFIGS,
     FETCH,
@@ -23,14 +24,16 @@ from metashell.codec.codes import (
     LIST_OFFSETS,
     METADATA,
     OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
 )
 from metashell.codec.dispatch import REQUESTS
-from metashell.codec.error_codes import UNSUPPORTED_VERSION
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
 from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
 from metashell.groups.decision import Answer, Effect, error_body
 from metashell.groups.server import Allows, Asker, ClientRequest, GroupServerConfig, Rights, coordinator_request
+from metashell.groups.server.refusals import KEEPS_NO_MESSAGES, OF_GROUPS, Clients, refuse_partitions, refuse_produce
 from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
     Cluster,
@@ -50,8 +53,9 @@ from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import options_of
 from metashell.net.sasl import Credentials
 
-FORWARDED: Final = (19, 20, 37, 44)
-"""Changes, which the active controller decides as for the client: CreateTopics, DeleteTopics, CreatePartitions, IncrementalAlterConfigs."""
+FORWARDED: Final = (19, 20, 33, 37, 44)
+"""Changes, which the active controller decides as for the client: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions,
+IncrementalAlterConfigs."""
 FEATURE_OF: Final = {
     **dict.fromkeys((68, 69), "group.version"),
     **dict.fromkeys((88, 89), "streams.version"),
@@ -63,8 +67,8 @@ FORWARD_S: Final = 30.0
 FETCH_WAIT_MAX_S: Final = 60.0
 """The longest wait of a fetch. A fetch that asks for more is answered after this time with no records."""
 STOP_S: Final = 0.1
-UNFIT_MAX: Final = 100
-"""The most lines about answers that do not fit their version."""
+TOLD_MAX: Final = 100
+"""The most lines about what clients ask."""
 
 
 class ClientIdentity(NamedTuple):
@@ -120,18 +124,22 @@ class GroupServer:
         self._topics = ImageTopics(self._cluster.image, 0)
         self._begun_ms = int(time.time() * 1000)
         self._begun_s = asyncio.get_running_loop().time()
-        clock, chance = clock or self._now_ms, chance or SystemChance()
-        self.machine = GroupMachine(config.settings, self._topics, clock, chance, self._send, self._perform)
+        self._clock = clock or self._now_ms
+        self.machine = GroupMachine(config.settings, self._topics, self._clock, chance or SystemChance(), self._send, self._perform)
         self._take_group_configs()
         self._logs = PartitionReads(self._cluster, self.machine.shard)
         self._listener: Listener | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._pauses: dict[int, asyncio.TimerHandle] = {}
         """Waiting fetches by connection, at most one for each."""
-        self._unfit: set[str] = set()
+        self._clients = Clients()
+        self._told: set[str] = set()
         self._made: set[str] = set()
         """Requested topics that are not in the image yet."""
         self._answers: Mapping[int, Callable[[ClientRequest], None]] = {
+            PRODUCE: self._produce,
+            INIT_PRODUCER_ID: self._init_producer_id,
+            ADD_PARTITIONS_TO_TXN: self._add_partitions,
             FETCH: self._fetch,
             LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
             METADATA: self._metadata,
@@ -224,6 +232,8 @@ class GroupServer:
                 return
             request = allowed
         key = request.header.api_key
+        if key in OF_GROUPS:
+            self._clients.joins_group(request.client_id, request.host)
         if (answer := self._answers.get(key)) is not None:
             answer(request)
         elif (feature := FEATURE_OF.get(key)) is not None and not self._cluster.image.features.levels.get(feature):
@@ -244,16 +254,16 @@ class GroupServer:
         try:
             request.respond(message)
         except EncodeError as error:
-            self._tell_unfit(request, error)
+            header = request.header
+            asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
+            self._tell(request, f": an answer to {asked} does not fit: {error}")
             request.close_connection(f"the answer does not fit: {error}")
 
-    def _tell_unfit(self, request: ClientRequest, error: EncodeError) -> None:
-        """Report an unanswerable request, once for each client, API and cause, since clients retry."""
-        header = request.header
-        asked = f"{REQUESTS[header.api_key].removesuffix('Request')} version {header.api_version}"
-        line = f"groups: client {terminal_line(request.client_id)!r}: an answer to {asked} does not fit: {error}"
-        if line not in self._unfit and len(self._unfit) < UNFIT_MAX:
-            self._unfit.add(line)
+    def _tell(self, request: ClientRequest, text: str) -> None:
+        """Report a request, once for each client and text, since clients retry."""
+        line = f"groups: client {terminal_line(request.client_id)!r}{text}"
+        if line not in self._told and len(self._told) < TOLD_MAX:
+            self._told.add(line)
             self._on_event(line)
 
     def _plain(self, make: Callable[[Cluster, Any, int], Any]) -> Callable[[ClientRequest], None]:
@@ -266,18 +276,46 @@ class GroupServer:
             self._create(wanted, client_of(request))
         self._send(request, answer_metadata(self._cluster, message, version))
 
+    def _produce(self, request: ClientRequest) -> None:
+        self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
+        if request.message.acks == 0:
+            # Nothing is answered then: Kafka's brokers close the connection to tell the client of an error.
+            request.close_connection(KEEPS_NO_MESSAGES)
+        else:
+            self._send(request, refuse_produce(request.message, request.header.api_version))
+
+    def _add_partitions(self, request: ClientRequest) -> None:
+        self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
+        self._send(request, refuse_partitions(request.message, request.header.api_version))
+
+    def _init_producer_id(self, request: ClientRequest) -> None:
+        if request.message.transactional_id is None:
+            # A transaction may consist of offsets; an id without one is good for Produce alone.
+            self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
+            self._send(request, error_body(coordinator_request(request, 0), CLUSTER_AUTHORIZATION_FAILED))
+        else:
+            self.machine.submit(request)
+
     def _fetch(self, request: ClientRequest) -> None:
         message, version = request.message, request.header.api_version
+        may_wait = self._clients.may_fetch(request.client_id, request.host, self._clock())
         answer, has_content = self._logs.fetch(message, version)
-        if has_content or message.max_wait_ms <= 0:
+        if has_content or (may_wait and message.min_bytes <= 0):
             return self._send(request, answer)
 
-        def wake() -> None:
-            del self._pauses[request.connection_id]
-            self._send(request, self._logs.fetch(message, version)[0])
+        def end() -> None:
+            self._pauses.pop(request.connection_id, None)
+            answer, has_content = self._logs.fetch(message, version, is_refused=not may_wait)
+            if has_content and not may_wait:
+                self._tell(request, f" fetches and is in no group: {KEEPS_NO_MESSAGES}")
+            self._send(request, answer)
 
+        # An error comes at the end of the wait too: some clients try again at once.
         wait_s = min(message.max_wait_ms / 1000, FETCH_WAIT_MAX_S)
-        self._pauses[request.connection_id] = asyncio.get_running_loop().call_later(wait_s, wake)
+        if wait_s > 0:
+            self._pauses[request.connection_id] = asyncio.get_running_loop().call_later(wait_s, end)
+        else:
+            end()
 
     # ---- forwarding to the active controller
 

@@ -22,6 +22,7 @@ from metashell.codec.error_codes import (
     MISMATCHED_ENDPOINT_TYPE,
     NONE,
     OFFSET_OUT_OF_RANGE,
+    POLICY_VIOLATION,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_ENDPOINT_TYPE,
@@ -182,26 +183,29 @@ class PartitionReads:
             return made(partition=partition.partition, error_code=UNKNOWN_TOPIC_OR_PARTITION)
         return made(partition=partition.partition, leader_epoch=partition.leader_epoch, end_offset=bounds[1])
 
-    def fetch(self, request: Any, version: int) -> tuple[messages.FetchResponse, bool]:
-        """Return the answer to a Fetch, and whether it has data or errors; without them it may wait for `max_wait_ms`."""
+    def fetch(self, request: Any, version: int, is_refused: bool = False) -> tuple[messages.FetchResponse, bool]:
+        """Return the answer to a Fetch, and whether it has data or errors; without them it may wait for `max_wait_ms`.
+
+        With `is_refused`, partitions that will never have records get a final error.
+        """
         made = messages.FetchResponse
         if request.session_id:
             return made(error_code=FETCH_SESSION_ID_NOT_FOUND), True
         found = []
         left = min(request.max_bytes, _MAX_BYTES)
-        is_said = request.min_bytes <= 0
+        is_said = False
         for topic in request.topics:
             name = topic.topic if version < TOPIC_IDS_SINCE else self._cluster.name_of(topic.topic_id)
             partitions = []
             for partition in topic.partitions:
-                data = self._fetch(name, partition, left)
+                data = self._fetch(name, partition, left, is_refused)
                 left -= len(data.records)
                 is_said = is_said or bool(data.records) or data.error_code != NONE
                 partitions.append(data)
             found.append(made.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(partitions)))
         return made(responses=tuple(found)), is_said
 
-    def _fetch(self, name: str | None, partition: Any, size_max: int) -> Any:
+    def _fetch(self, name: str | None, partition: Any, size_max: int, is_refused: bool) -> Any:
         made = messages.FetchResponse.PartitionData
         index, offset = partition.partition, partition.fetch_offset
         bounds = None if name is None else self.bounds(name, index)
@@ -209,6 +213,8 @@ class PartitionReads:
             code = UNKNOWN_TOPIC_ID if name is None else UNKNOWN_TOPIC_OR_PARTITION
             return made(partition_index=index, error_code=code, high_watermark=-1, records=b"")
         start, end = bounds
+        if is_refused and name != TOPIC:
+            return made(partition_index=index, error_code=POLICY_VIOLATION, high_watermark=-1, records=b"")
         if not start <= offset <= end:
             return made(partition_index=index, error_code=OFFSET_OUT_OF_RANGE, high_watermark=-1, records=b"")
         data = b""

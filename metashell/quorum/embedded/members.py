@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metashell.codec.codes import SECURITY_PROTOCOLS, code_of
+from metashell.codec import messages
+from metashell.codec.codes import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, SECURITY_PROTOCOLS, code_of
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER, error_message
 from metashell.disk.config import config_of
-from metashell.groups.server import AUTHORIZER, LISTENER, Allows, Asker, GroupServerConfig, access_line, is_wanted, read_config
+from metashell.groups.server import AUTHORIZER, LISTENER, Allows, Asker, GroupServerConfig, access_line, is_wanted, read_config, with_fields
 from metashell.groups.server.server import ClientIdentity, GroupServer
 from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
 from metashell.net.addresses import Address
@@ -24,7 +25,9 @@ from metashell.net.sasl import Credentials
 from metashell.net.security import listener_security, security_config
 from metashell.quorum.controller.authorizer import Operation, Resource
 from metashell.quorum.controller.cluster import published_features
+from metashell.quorum.controller.config_descriptions import Node, describe_resource
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES, Request
+from metashell.quorum.controller.settings import SETTINGS, Settings
 from metashell.quorum.embedded.fake_brokers import ActiveController, FakeBroker, forward_request, request_active_controller
 from metashell.quorum.embedded.layout import QuorumError, reserve
 from metashell.quorum.server.apis import ImageCredentials
@@ -191,7 +194,15 @@ class Groups:
         self._task: asyncio.Task[None] | None = None
         self._release: Callable[[], None] = lambda: None
 
+        node_settings = settings_of(config, cluster_id)
+
         async def ask(request: Any, version: int | None, origin: ClientIdentity | None) -> Any:
+            if isinstance(request, messages.DescribeConfigsRequest):
+                own, others = describe_own_configs(Node(node_settings, image()), request)
+                if others is None:
+                    return own
+                answer = await request_active_controller(client, active, others, version)
+                return messages.DescribeConfigsResponse(results=(*own.results, *answer.results))
             if origin is None:
                 return await request_active_controller(client, active, request, version)
             return await forward_request(client, active, request, version, origin)
@@ -287,6 +298,27 @@ class Groups:
             if broker.refusal != NONE:
                 self._on_event(broker.id, f"groups: broker {broker.id} is not registered: {error_message(broker.refusal)}")
         self._on_change()
+
+
+def settings_of(config: GroupServerConfig, cluster_id: str) -> Settings:
+    """Return the settings of the broker as which a group server is known: those of its process, with its own id and address."""
+    address = f"{config.listener}://{config.address}"
+    own = {"process.roles": "broker", "node.id": str(config.node_id), "listeners": address, "advertised.listeners": address}
+    kept = {name: value for name, value in config.properties.items() if name != "broker.id" and name not in SETTINGS}
+    return Settings({**kept, **own}, cluster_id, config.node_id)
+
+
+def describe_own_configs(
+    node: Node, request: messages.DescribeConfigsRequest
+) -> tuple[messages.DescribeConfigsResponse, messages.DescribeConfigsRequest | None]:
+    """Describe the brokers of a request, of which there is one, and return the rest of the request, None if nothing is left.
+
+    The rest is for the active controller, whose metadata is the newest. It would take a broker's id for its own.
+    """
+    own = [one for one in request.resources if one.resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)]
+    others = tuple(one for one in request.resources if one not in own)
+    answer = messages.DescribeConfigsResponse(results=tuple(describe_resource(node, request, one) for one in own))
+    return answer, with_fields(request, resources=others) if others else None
 
 
 def access_of(properties: Mapping[str, str], running: Callable[[], ControllerServer | None]) -> dict[str, Any]:

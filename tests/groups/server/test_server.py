@@ -44,7 +44,11 @@ def image() -> Iterator[MetadataImage]:
 
 @asynccontextmanager
 async def serving(
-    image: MetadataImage, ask: Ask | None = None, on_event: Callable[[str], None] = lambda line: None, allows: Allows | None = None
+    image: MetadataImage,
+    ask: Ask | None = None,
+    on_event: Callable[[str], None] = lambda line: None,
+    allows: Allows | None = None,
+    clock: Callable[[], int] | None = None,
 ) -> AsyncIterator[GroupServer]:
     """A server of its own over an image; the active controller answers everything with nothing, unless something else asks it."""
 
@@ -53,7 +57,7 @@ async def serving(
 
     settings = Settings(initial_rebalance_delay_ms=0, host="localhost", port=0)
     config = GroupServerConfig(settings=settings)
-    server = GroupServer(config, "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES, on_event, allows=allows)
+    server = GroupServer(config, "cluster", lambda: image, ask or ask_nothing, lambda: KRAFT_FEATURES, on_event, allows=allows, clock=clock)
     await server.open()
     server.is_serving = True
     try:

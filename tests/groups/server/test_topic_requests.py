@@ -10,6 +10,7 @@ from metashell.codec import messages
 from metashell.codec.error_codes import (
     FETCH_SESSION_ID_NOT_FOUND,
     INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     MISMATCHED_ENDPOINT_TYPE,
     NONE,
@@ -135,12 +136,43 @@ def test_a_topic_that_a_client_may_make_by_asking_is_made(quorum: EmbeddedQuorum
     assert client.request(named("asked")).topics[0].error_code == NONE
 
 
+def test_the_broker_describes_itself_and_refuses_other_ids(quorum: EmbeddedQuorum, client: Client) -> None:
+    made = messages.DescribeConfigsRequest
+    resources = tuple(
+        made.DescribeConfigsResource(resource_type=kind, resource_name=name) for kind, name in ((4, "100"), (4, "1"), (2, "t"), (4, ""))
+    )
+    own, other, topic, all_brokers = sorted(
+        client.request(made(resources=resources)).results, key=lambda result: ["100", "1", "t", ""].index(result.resource_name)
+    )
+    found = {config.name: config.value for config in own.configs}
+    address = f"PLAINTEXT://{quorum.bootstrap_servers}"
+    assert (found["node.id"], found["process.roles"], found["advertised.listeners"]) == ("100", "broker", address)
+    assert found["group.initial.rebalance.delay.ms"] == "0", "it is what the listener goes by"
+    assert (other.error_code, other.error_message) == (
+        INVALID_REQUEST,
+        "Unexpected broker id, expected 100 or empty string, but received 1",
+    )
+    assert (topic.error_code, all_brokers.error_code) == (NONE, NONE)
+    assert "retention.ms" in {config.name for config in topic.configs}
+    loggers = made.DescribeConfigsResource(resource_type=8, resource_name="100")
+    assert [result.error_code for result in client.request(made(resources=(loggers,))).results] == [NONE]
+
+
+def test_configs_are_replaced_as_old_clients_do(quorum: EmbeddedQuorum, client: Client) -> None:
+    made = messages.AlterConfigsRequest
+    for kind, name, key in ((2, "t", "retention.ms"), (4, "100", "log.retention.ms")):
+        value = made.AlterableConfig(name=key, value="1234567")
+        resource = made.AlterConfigsResource(resource_type=kind, resource_name=name, configs=(value,))
+        assert [row.error_code for row in client.request(made(resources=(resource,))).responses] == [NONE]
+        quorum.wait_for(lambda image: image.configs.get((kind, name), {}).get(key) == "1234567")  # noqa: B023
+
+
 def test_nothing_is_listed_that_is_not_served(client: Client) -> None:
     ranges = ranges_of(client.request(messages.ApiVersionsRequest(client_software_name="test", client_software_version="1")))
     assert ranges[1] == (4, 18)
-    assert 0 not in ranges, "there is nothing to produce to"
-    with pytest.raises(ConnectError, match="api key 0: the peer does not have it"):
-        client.request(messages.ProduceRequest())
+    assert not {76, 77, 78} & ranges.keys(), "there is nothing to share"
+    with pytest.raises(ConnectError, match="api key 76: the peer does not have it"):
+        client.request(messages.ShareGroupHeartbeatRequest())
 
 
 def test_a_quorum_without_groups_says_so() -> None:
