@@ -18,7 +18,7 @@ from metashell.common.errors import UsageError
 from tools.mutation import listed, running
 from tools.mutation.checkout import copy_of_checkout
 from tools.mutation.choosing import stages
-from tools.mutation.modules import ROOT, path_of
+from tools.mutation.modules import ROOT, name_of, path_of
 from tools.mutation.mutants import Mutation, mutations_of
 from tools.mutation.recording import Recording, Stored
 from tools.mutation.report import Report, place
@@ -26,6 +26,7 @@ from tools.mutation.results import Result, Results
 from tools.mutation.rooms import Room, room_of, rooms_named
 from tools.mutation.running import Run
 from tools.mutation.sampling import sample
+from tools.mutation.server import is_imported_first
 
 COUNT = 60
 SECONDS_OF_FILE = 5.0
@@ -76,7 +77,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rooms = sources_by_room(arguments.room or (), arguments.module or ())
+    sampled = [one for one in listed.read(listed.SAMPLE) if not arguments.module or one.key.module in arguments.module]
+    named = sorted({one.key.module for one in sampled}) if arguments.sample else arguments.module or ()
+    rooms = sources_by_room(arguments.room or (), named)
     sources = {module: source for found in rooms.values() for module, source in found.items()}
     mutations = {module: mutations_of(module, source) for module, source in sources.items()}
     everything = {mutation.id: mutation for found in mutations.values() for mutation in found}
@@ -86,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     reasons = {one.key.id: one.text for one in equivalents}
     files: dict[str, list[str]] = {}
     if arguments.sample:
-        sampled = [one for one in listed.read(listed.SAMPLE) if one.key.module in sources]
         faults += listed.stale(listed.SAMPLE, sampled, keys)
         files = {one.key.id: one.text.split(listed.AND) for one in sampled if one.key in keys}
         chosen = [everything[id] for id in files]
@@ -104,22 +106,31 @@ def run(arguments: argparse.Namespace) -> int:
         # A sample is asked anew each time, and its results do not count for other runs: it runs the named files alone.
         stored = copy / "results.jsonl" if arguments.sample else running.CACHE / "results.jsonl"
         results = Results(stored, is_fresh=arguments.fresh or bool(arguments.one))
-        for room, of_room in rooms.items():
+        for room, of_room in rooms.items() if not arguments.sample else ():
             here = [mutation for mutation in chosen if mutation.key.module in of_room]
             if not here:
                 continue
-            order = by_files(files)
-            if not arguments.sample:
-                notes = Stored(room, ROOT, running.CACHE, is_fresh=arguments.fresh)
-                known = running.recorded(copy, notes, room, arguments.jobs)
-                faults += [f"{test}: fails on the sound code, so it judged nothing: {why}" for test, why in known.failed.items()]
-                order = by_recording(known, results)
+            notes = Stored(room, ROOT, running.CACHE, is_fresh=arguments.fresh)
+            known = running.recorded(copy, notes, room, arguments.jobs)
+            faults += [f"{test}: fails on the sound code, so it judged nothing: {why}" for test, why in known.failed.items()]
+            order = by_recording(known, results)
             runner = Run(copy, of_room, order, results, arguments.jobs, arguments.seconds, arguments.log, room.is_slow)
+            found |= runner.perform(here, progress.note)
+        # A sample takes one mutation of most rooms: processes that have imported what none of them changes serve all at once.
+        for of_group in groups(sources) if arguments.sample else ():
+            here = [mutation for mutation in chosen if mutation.key.module in of_group]
+            runner = Run(copy, of_group, by_files(files), results, arguments.jobs, arguments.seconds, arguments.log, asks_soundness_at_end=True)
             found |= runner.perform(here, progress.note)
     progress.end()
     report = Report(chosen, found, reasons, {room: list(of_room) for room, of_room in rooms.items()}, sources, faults)
     print(json.dumps(report.json(), indent=1) if arguments.output == "json" else report.text())
     return 0 if report.is_good else 1
+
+
+def groups(sources: Mapping[str, bytes]) -> list[dict[str, bytes]]:
+    """The sources of modules that every warm process imports, where it may, and those of the others; none that is empty."""
+    beneath = {module: source for module, source in sources.items() if is_imported_first(name_of(module))}
+    return [group for group in (beneath, {module: source for module, source in sources.items() if module not in beneath}) if group]
 
 
 def by_files(files: dict[str, list[str]]) -> Callable[[Mutation], list[dict[str, float]]]:

@@ -21,7 +21,8 @@ def copy_of_checkout() -> Iterator[Path]:
         copy = Path(folder)
         for name in COPIED:
             if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+                # With what is compiled, which holds as long as the times of its sources are kept.
+                shutil.copytree(ROOT / name, copy / name)
             else:
                 shutil.copy2(ROOT / name, copy / name)
         yield copy

@@ -144,6 +144,9 @@ class Run:
     output: str | None = None
     is_slow: bool = False
     sound: set[str] = field(default_factory=set)
+    asks_soundness_at_end: bool = False
+    """Whether the tests that kill are asked about the sound code together, when all is done: that is one start of pytest, not one each."""
+    left_to_ask: dict[str, float] = field(default_factory=dict)
 
     def judge(self, warm: Warm, mutation: Mutation) -> Result:
         """Run the tests of one mutation until one notes it, they are through, or the time is over."""
@@ -165,12 +168,18 @@ class Run:
         """Ask a test that kills about the sound code. Errors: a UsageError unless it passes."""
         # Where the process died or a module could not be imported, no test is named: all of them are asked.
         asked = {killer: tests.get(killer, 5.0)} if killer in tests or file_of(killer) in tests else dict(tests)
-        if not set(asked) <= self.sound:
-            source = self.sources[mutation.key.module]
-            found = warm.perform(mutation, source, asked, RECORD_SECONDS, output=self.output, is_slow=self.is_slow)
-            if found["verdict"] != "passed":
-                raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
-            self.sound.update(asked)
+        if self.asks_soundness_at_end:
+            self.left_to_ask.update(asked)
+        elif not set(asked) <= self.sound:
+            self.require_sound(warm, mutation, asked)
+
+    def require_sound(self, warm: Warm, mutation: Mutation, asked: Mapping[str, float]) -> None:
+        """Run tests on the sound code of the module that a mutation changes. Errors: a UsageError unless they pass."""
+        source = self.sources[mutation.key.module]
+        found = warm.perform(mutation, source, asked, RECORD_SECONDS, output=self.output, is_slow=self.is_slow)
+        if found["verdict"] != "passed":
+            raise UsageError(f"{found['test']}: on the sound code: {found['verdict']} {found.get('reason', '')}".rstrip())
+        self.sound.update(asked)
 
     def perform(self, mutations: Sequence[Mutation], note: Callable[[Mutation, Result], None]) -> dict[str, Result]:
         """Bring each mutation to a verdict on `jobs` warm processes; `note` is called after each one, by one thread at a time.
@@ -193,5 +202,9 @@ class Run:
                 found[mutation.id] = result
                 note(mutation, result)
 
-        in_parallel(self.copy, sorted({name_of(module) for module in self.sources}), left, self.jobs, work)
+        changed = sorted({name_of(module) for module in self.sources})
+        in_parallel(self.copy, changed, left, self.jobs, work)
+        if self.left_to_ask:
+            with warm_process(self.copy, changed) as warm:
+                self.require_sound(warm, left[0], self.left_to_ask)
         return found

@@ -32,6 +32,11 @@ HEAVY = ("numpy", "pyarrow", "pyarrow.parquet", "pyarrow.fs")
 COLLECT_SECONDS = 60.0
 
 
+def is_imported_first(module: str) -> bool:
+    """Whether a module, by its name in Python, is one of those that a warm process imports where none of them is to be changed."""
+    return any(f"{module}.".startswith(f"{name}.") for name in OWN)
+
+
 def main() -> int:
     sys.path[0:1] = [os.getcwd()]
     changed = sys.argv[1:]
