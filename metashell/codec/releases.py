@@ -7,6 +7,7 @@ Source: org.apache.kafka.server.common.Feature, MetadataVersion and KRaftVersion
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def _supports(release: Release, feature: str, level: int) -> bool:
     return low <= level <= high
 
 
+@functools.cache
 def _number(name: str) -> tuple[int, ...]:
     """`4.10` and `4.10-IV2` as numbers that compare."""
     return tuple(int(part) for part in name.partition("-")[0].split("."))

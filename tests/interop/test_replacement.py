@@ -61,7 +61,7 @@ def test_kafkas_controllers_are_replaced_by_ours_and_ours_by_kafkas(quorum: Repl
     quorum.start(*KAFKAS)
     quorum.start(BROKER)
     create_topic(quorum, TOPIC, PARTITIONS)
-    writer = Writer("writer", quorum.broker, TOPIC, PARTITIONS, per_second=200).start()
+    writer = Writer("writer", quorum.broker, TOPIC, PARTITIONS, per_second=20).start()
 
     voters = set(KAFKAS)
     for old, new in zip(KAFKAS, OURS, strict=True):

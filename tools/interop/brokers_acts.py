@@ -25,6 +25,8 @@ from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
+PER_SECOND: Final = 15.0
+"""What each writer sends: enough that something is under way whoever dies, and most of the processors are left to the rest of a suite."""
 STALL_S: Final = 60.0
 COPIER_STALL_S: Final = 20.0
 """For the copier, when all others go on: its library may have forgotten it."""
@@ -86,8 +88,8 @@ class Story:
     def start_traffic(self) -> None:
         where = self.cluster.bootstrap
         self.clients = [
-            Writer("w1", where, self.topic, PARTITIONS, per_second=50),
-            Writer("w2", where, self.topic, PARTITIONS, per_second=50),
+            Writer("w1", where, self.topic, PARTITIONS, per_second=PER_SECOND),
+            Writer("w2", where, self.topic, PARTITIONS, per_second=PER_SECOND),
             Member("m1", where, self.topic, "readers", protocol=self.protocol),
             Member("m2", where, self.topic, "readers", protocol=self.protocol),
             Copier("copier", where, self.topic, "copied", protocol=self.protocol),

@@ -28,7 +28,7 @@ FLUSH_S: Final = 90.0
 READ_S: Final = 120.0
 COPY_S: Final = 0.5
 """How long a transaction gathers messages."""
-DECIDE_S: Final = 0.05
+DECIDE_S: Final = 0.2
 DECIDED_MS: Final = 10_000
 
 
@@ -293,6 +293,9 @@ def group_settings(bootstrap: str, group: str, protocol: str) -> dict[str, str |
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",
         "topic.metadata.refresh.interval.ms": 2_000,
+        # An answer for each message would be most of what brokers do.
+        "fetch.min.bytes": 10_000,
+        "fetch.wait.max.ms": 300,
         "log_level": 2,
     }
     if protocol == "classic":
