@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -135,7 +136,7 @@ def topic_line(host: Host, place: Place) -> str:
     return host.run("kafka-topics", ["--bootstrap-server", place.broker, "--describe", "--topic", TOPIC]).stdout.partition("\n")[0]
 
 
-@pytest.mark.parametrize("place", [KAFKA, BEFORE], indirect=True)
+@pytest.mark.parametrize("place", [KAFKA, BEFORE] if os.environ.get("METASHELL_SOAK") else [KAFKA], indirect=True)
 def test_real_controllers_lead_on_what_is_restored_and_a_broker_keeps_its_data(place: Place) -> None:
     writer = make_cluster(place)
     checkpoint = newest_checkpoint(place.directory(1))
