@@ -1,14 +1,16 @@
 """The CPU seconds that each part of the suite takes, printed at its end beside what it may take.
 
-A test's time is that of its process and of the children that ended during it. A server that all tests share is counted to the test after
-which it ended.
+A test's time is that of its process and of all processes below it that run or have ended. A server that all tests share is counted to each
+test for what it did meanwhile.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ class CpuTimes:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
         report: Any = yield
         if call.when == "teardown":
-            report.user_properties = [*report.user_properties, (PROPERTY, _used_s() - item.stash[_BEGAN])]
+            report.user_properties = [*report.user_properties, (PROPERTY, max(0.0, _used_s() - item.stash[_BEGAN]))]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -72,9 +74,31 @@ class CpuTimes:
             self._written_to.write_text("".join(f"{seconds:.2f}\t{nodeid}\n" for nodeid, seconds in rows), "utf-8")
 
 
+_TICKS = os.sysconf("SC_CLK_TCK")
 _BEGAN = pytest.StashKey[float]()
 
 
 def _used_s() -> float:
     own, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime + sum(map(_running_s, _children(os.getpid())))
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that threads of a process have started and that are not waited for yet; none where the system does not say."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _running_s(pid: int) -> float:
+    """What a process and all below it have used; 0 where it is gone meanwhile."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # utime, stime, and those of the children that it has waited for; see proc(5).
+    return sum(map(int, fields[11:15])) / _TICKS + sum(map(_running_s, _children(pid)))

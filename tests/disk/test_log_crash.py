@@ -187,10 +187,9 @@ def test_whatever_a_crash_leaves_is_what_was_promised_in_many_samples(name: str,
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 1 << 32))
 def test_random_histories_keep_their_promises(seed: int) -> None:
-    for is_deferred in (False, True):
-        with quick_place() as folder:
-            drive = partial(random_history, chance=random.Random(seed), count=50)
-            assert try_every_crash(folder, drive, 4, seed, is_deferred=is_deferred) > 20
+    with quick_place() as folder:
+        drive = partial(random_history, chance=random.Random(seed), count=50)
+        assert try_every_crash(folder, drive, 4, seed, is_deferred=seed % 2 == 1) > 20
 
 
 @pytest.mark.slow

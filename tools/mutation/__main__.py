@@ -119,7 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
         # A sample takes one mutation of most rooms: processes that have imported what none of them changes serve all at once.
         for of_group in groups(sources) if arguments.sample else ():
             here = [mutation for mutation in chosen if mutation.key.module in of_group]
-            runner = Run(copy, of_group, by_files(files), results, arguments.jobs, arguments.seconds, arguments.log, asks_soundness_at_end=True)
+            runner = Run(
+                copy, of_group, by_files(files), results, arguments.jobs, arguments.seconds, arguments.log, asks_soundness_at_end=True
+            )
             found |= runner.perform(here, progress.note)
     progress.end()
     report = Report(chosen, found, reasons, {room: list(of_room) for room, of_room in rooms.items()}, sources, faults)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ DECODERS = {
     "share": "share_group_state_decoder",
     "remote-log": "remote_log_metadata_decoder",
 }
-FLIPS = 150
+FLIPS = 150 if os.environ.get("METASHELL_SOAK") else 60
 
 
 def run(path: Path, output: str, **more: Any) -> tuple[int, bytes, str]:

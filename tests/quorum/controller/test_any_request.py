@@ -24,7 +24,7 @@ def from_snapshot(image: MetadataImage) -> MetadataImage:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", quick(range(10)))
+@pytest.mark.parametrize("seed", quick(range(5)))
 def test_every_request_that_decodes_is_answered(seed: int) -> None:
     watched = Watched(seed)
     for number in range(REQUESTS):
