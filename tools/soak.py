@@ -1,17 +1,17 @@
 """Run the property tests and the simulation again and again with new seeds until the time is up: `python -m tools.soak --seconds 3600`.
 
 `--run` runs one of them alone. `production` is the simulation of the server itself, `controllers` that of controllers with fake brokers,
-`leases` that of brokers with their clients; `starts` are real Kafka servers on damaged directories, compared with
-`metashell verify --start-safe`. `brokers` are real brokers on our controllers, of which nodes die for ten minutes; `twins` are random
-requests to a real controller and to ours, `listener` every golden scenario over a listener, `spoilt` requests of every API with every byte
-changed; `requests` and `histories` are the controller alone, asked at random. `groups` are random conversations with a real group
-coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of members that obey the rules,
-`rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs and compares with what it
-answers, `spoilt-group-logs` are logs of groups with every fault, `group-server` spoilt frames; `group-tools` are walks of Kafka's group
-tools beside ours; `stores`, `lakes`, `fences` and
-`durability` are faults of object stores and disks at every call. `surroundings` are the quick tests in another
-zone, locale and umask, by another user, from an archive, and beside busy loops (`tools/surroundings.py`). Mutations are new ones each time,
-of every room. Surroundings and mutations take long, so they are run once, in the first round.
+`leases` that of brokers with their clients; `starts` are real Kafka servers on damaged directories, compared with `metashell verify
+--start-safe`, `repairs` and `restores` those on mended ones. `brokers` are real brokers on our controllers, of which nodes die for ten
+minutes; `twins` are random requests to a real controller and to ours, `listener` every golden scenario over a listener, `spoilt` requests
+of every API with every byte changed; `requests` and `histories` are the controller alone, asked at random. `groups` are random
+conversations with a real group coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of
+members that obey the rules, `rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs
+and compares with what it answers, `spoilt-group-logs` are logs of groups with every fault, `group-server` spoilt frames; `group-tools` are
+walks of Kafka's group tools beside ours; `stores`, `lakes`, `fences` and `durability` are faults of object stores and disks at every call.
+`surroundings` are the quick tests in another zone, locale and umask, by another user, from an archive, and beside busy loops
+(`tools/surroundings.py`). Mutations are new ones each time, of every room. Surroundings and mutations take long, so they are run once, in
+the first round.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ SEEDS = {"simulation": 200, "production": 60, "controllers": 40, "leases": 300}
 INTEROP = {
     "starts": "interop/test_start_safe.py",
     "repairs": "interop/test_repair.py",
+    "restores": "interop/test_restore.py",
     "brokers": "interop/test_brokers.py",
     "twins": "interop/test_twins.py",
     "scripts": "interop/test_twins_scripts.py",
     "listener": "quorum/server/test_listener_golden.py",
+    "spoilt-answers": "fuzz/test_answers.py",
+    "damaged-files": "inspect/dump/test_disk_damage.py",
     "spoilt": "quorum/server/test_spoilt_requests.py",
     "requests": "quorum/controller/test_any_request.py",
     "histories": "quorum/controller/test_model.py",

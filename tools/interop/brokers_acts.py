@@ -25,7 +25,7 @@ from tools.interop.nodes import NodeFailedError
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 PARTITIONS: Final = 6
-PER_SECOND: Final = 15.0
+PER_SECOND: Final = 10.0
 """What each writer sends: enough that something is under way whoever dies, and most of the processors are left to the rest of a suite."""
 STALL_S: Final = 60.0
 COPIER_STALL_S: Final = 20.0
@@ -122,7 +122,7 @@ class Story:
 
         def is_further(_: MetadataImage) -> bool:
             now = self.counts()
-            took.update({name: time.monotonic() - began for name in before if name not in took and now[name] > before[name] + 20})
+            took.update({name: time.monotonic() - began for name in before if name not in took and now[name] > before[name] + 10})
             missing = before.keys() - took.keys()
             return not missing or (missing == {self.copier.name} and time.monotonic() - began > COPIER_STALL_S)
 
