@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.cli.tool_list import TOOLS
 from tools import gen_completions, gen_dictionary, gen_man, gen_slow
 from tools.generated import ROOT
+from tools.tool_list import TOOLS
 
 PAGES = gen_man.pages()
 

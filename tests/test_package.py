@@ -23,7 +23,7 @@ def test_every_data_file_of_the_package_is_installed() -> None:
 
 
 def test_every_script_has_a_man_page() -> None:
-    from metashell.cli.tool_list import TOOLS
+    from tools.tool_list import TOOLS
 
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     assert set(scripts) <= set(TOOLS)

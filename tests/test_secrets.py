@@ -31,7 +31,6 @@ from metashell.cli.shell_options import KAFKA_SHELL
 from metashell.cli.tables.export import EXPORT
 from metashell.cli.tables.report import REPORT
 from metashell.cli.tables.sql import SQL
-from metashell.cli.tool_list import TOOLS
 from metashell.codec.redaction import REDACTED, holds_secrets, secrets_of
 from metashell.common.options import ALL_REPORTS, LOG_KINDS
 from metashell.inspect.dump.kafka_records import DECODER_CLASSES
@@ -46,6 +45,7 @@ from tests.running import Outcome, command_line, run_main
 from tests.secret_logs import CHECKPOINT_NAME, CONNECT_GROUPS, SECRETS, found_in, found_in_files, secret_values, write_group_log, write_logs
 from tests.secret_logs import LOGS as MADE_LOGS
 from tests.secret_runs import ENDLESS, MAINS, Ran, run, shell_scripts, single_options, some, variants
+from tools.tool_list import TOOLS
 
 NOT_HERE = {
     "metashell": "runs the other tools",

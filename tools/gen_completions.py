@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from metashell.cli.main import KAFKA_NAMES, SUBCOMMANDS
-from metashell.cli.tool_list import TOOLS
 from metashell.common.options import Argument, CommandSpec, Option
 from metashell.disk.names import KNOWN_LOGS
 from metashell.groups.simulation import STRATEGIES
@@ -23,6 +22,7 @@ from metashell.shell.commands import COMMANDS
 from metashell.tables.dictionary import listed_tables, table_names
 from tools.gen_man import with_own_options
 from tools.generated import ROOT, write
+from tools.tool_list import TOOLS
 
 FOLDER = "completions"
 HEADER = "# Made by `python -m tools.gen_completions`; do not edit.\n"

@@ -9,11 +9,11 @@ from textwrap import wrap
 from metashell import __version__
 from metashell.cli.inspect.kafka_shell import full_spec
 from metashell.cli.shell_options import SHELL_COMMANDS
-from metashell.cli.tool_list import TOOLS
 from metashell.common.option_parser import argument_help, option_help
 from metashell.common.options import CommandSpec, Option
 from metashell.shell.commands import COMMANDS
 from tools.generated import write
+from tools.tool_list import TOOLS
 
 FOLDER = "man"
 DATE = "2026-11-22"

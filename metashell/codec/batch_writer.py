@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Any
 
-from metashell.codec.batches import CONTROL, CRC_START, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader, Record
+from metashell.codec.batches import CONTROL, CRC_START, DELETE_HORIZON, LEAD_SIZE, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader, Record
 from metashell.codec.primitives import compress, crc32c, more_crc32c
 from metashell.codec.registry import MessageType, message_type
 from metashell.common.errors import DecodeError, EncodeError
@@ -42,10 +42,12 @@ def write_batch(
     is_control: bool = False,
     is_transactional: bool = False,
     is_log_append_time: bool = False,
+    has_delete_horizon: bool = False,
 ) -> bytes:
     """The bytes of one batch that holds `records`, whose offsets and timestamps are absolute.
 
-    Timestamps of the batch come from the records, and its last offset from the last one, unless they are given.
+    Timestamps of the batch come from the records, and its last offset from the last one, unless they are given. A delete horizon is given
+    as the base timestamp.
     Errors: EncodeError for an offset outside the batch or a timestamp that does not fit.
     """
     if not records and last_offset_delta is None:
@@ -59,6 +61,7 @@ def write_batch(
     if not 0 <= last_offset_delta <= 0x7FFFFFFF:
         raise EncodeError(f"last offset delta {last_offset_delta} does not fit")
     attributes = codec_id | is_control * CONTROL | is_transactional * TRANSACTIONAL | is_log_append_time * LOG_APPEND_TIME
+    attributes |= has_delete_horizon * DELETE_HORIZON
     head = _AFTER_CRC.pack(
         attributes,
         last_offset_delta,

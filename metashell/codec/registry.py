@@ -15,8 +15,8 @@ from metashell.codec.schema import MessageSchema, parse_schema, plain_read
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from metashell.codec.code_writer import StepWriter, Writer
     from metashell.codec.compiler import BoundedReader, Reader
-    from metashell.codec.encoder import StepWriter, Writer
     from metashell.codec.json_text import JsonReader
 
 SCHEMA_FOLDER = join(dirname(__file__), "schemas")
@@ -92,7 +92,7 @@ class MessageType:
         """`(object, bytearray) -> None`, the quick form of `write`."""
         made = self._writers.get(version)
         if made is None:
-            from metashell.codec.encoder import make_writer
+            from metashell.codec.code_writer import make_writer
 
             made = self._writers[version] = make_writer(self.schema, version, self.make_struct)
         return made
@@ -137,7 +137,7 @@ class MessageType:
         """As `write`, in steps for an event loop that a large object would block: it yields between the structs of its arrays."""
         made = self._step_writers.get(version)
         if made is None:
-            from metashell.codec.encoder import make_step_writer
+            from metashell.codec.code_writer import make_step_writer
 
             made = self._step_writers[version] = make_step_writer(self.schema, version, self.make_struct)
         out = bytearray()

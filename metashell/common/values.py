@@ -41,6 +41,13 @@ class UuidTexts(dict[bytes, str]):
 UUID_TEXTS = UuidTexts()
 
 
+def group_log_topic_id(cluster_id: str) -> bytes:
+    """The topic id of `__consumer_offsets` in the directory of a controller that serves groups: no metadata record gives it one."""
+    from hashlib import sha256
+
+    return sha256(f"{cluster_id} __consumer_offsets".encode()).digest()[:16]
+
+
 def uuid_text(raw: bytes) -> str:
     """The text that Kafka prints for a uuid: base64url, 22 characters, no padding.
 

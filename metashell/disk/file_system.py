@@ -129,6 +129,16 @@ class Disk:
         return int.from_bytes(os.urandom(8), "big")
 
 
+class UnsyncedDisk(Disk):
+    """The operations without waiting for the disk, for files that nobody needs after the machine has stopped."""
+
+    def sync_file(self, fd: int) -> None:
+        """Return at once."""
+
+    def sync_directory(self, path: str) -> None:
+        """Return at once."""
+
+
 class DirectoryLock:
     """The `.lock` of a log directory, held as a running server holds it.
 

@@ -1,22 +1,14 @@
 """The metadata log of a replica, on disk: append, read, truncate, flush, and drop what a snapshot covers. It implements raft's
 `ReplicatedLog`.
 
-One thread calls it, except for `sync`, which may run beside everything else:
-
-    token = log.begin_flush()      # everything appended until now
-    log.sync(token)                # in a thread: waits for the disk
-    log.finish_flush(token)        # flushed_offset has moved
-
-`defer` makes rare and slow work run in a thread too (see `file_system`):
+`segmented_log` says how it is appended to and flushed, and that a failed write ends it. `defer` makes rare and slow work run in a thread
+too (see `file_system`):
 
     work = log.take_work()         # the deferred steps of the calls so far, in order
     work.carry_out()               # in a thread, one for all such work; also for `delete_due`
 
 The files are those of Kafka, in Kafka's formats. Of these, only batches, names, epochs and snapshots are ever synced, because indexes are
 made again at each start. The file `recovery-point` beside the log says how far it is durable; it is written after each flush.
-
-Any failed write or fsync ends the log: nothing is written, synced or retried after it. Why not retry: after a failed fsync, Linux may mark
-the dirty pages as clean, so the next fsync succeeds although the bytes were lost. A retry would report lost records as durable.
 Source: org.apache.kafka.storage.internals.log.UnifiedLog, LocalLog; org.apache.kafka.raft.KafkaRaftLog."""
 
 from __future__ import annotations
@@ -24,8 +16,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
-from contextlib import suppress
-from errno import EIO
 from functools import partial
 from typing import Final
 
@@ -34,20 +24,19 @@ from metashell.common.values import OffsetAndEpoch
 from metashell.disk.file_system import DeferredSteps, DeferredWork, DirectoryLock, Disk, Step, replace_file
 from metashell.disk.file_system import FlushToken as FlushToken
 from metashell.disk.file_system import LogStoppedError as LogStoppedError
-from metashell.disk.log_segment import LogSegment, batch_heads
+from metashell.disk.log_segment import LogSegment
 from metashell.disk.names import LEADER_EPOCH_CHECKPOINT
 from metashell.disk.opening import Opened, open_metadata
 from metashell.disk.recovery import remove_damage_note, segment_files
+from metashell.disk.segmented_log import INDEX_INTERVAL, INDEX_SIZE, SegmentedLog
 from metashell.disk.snapshot_files import DELETE_DELAY_MS, DeletedFiles, RecentAppends, SnapshotFiles, SnapshotPart
 from metashell.disk.state_files import format_leader_epochs
 
 SEGMENT_SIZE: Final = 1 << 30
 SEGMENT_MS: Final = 7 * 24 * 3_600_000
-INDEX_INTERVAL: Final = 4096
-INDEX_SIZE: Final = 10 << 20
 
 
-class MetadataLog:
+class MetadataLog(SegmentedLog):
     """An open log. Errors of every method that writes: OSError, after which all of them raise LogStoppedError.
 
     `directory` has the segments, and quorum-state beside them. `repairs` are the files that recovery cut or removed. `recovering` is set
@@ -55,31 +44,15 @@ class MetadataLog:
     """
 
     __slots__ = (
-        "_active",
-        "_bases",
         "_deleted",
-        "_dirty",
-        "_disk",
-        "_end",
         "_epochs",
-        "_failure",
-        "_flight",
-        "_flushed",
-        "_has_new_names",
-        "_index_of",
-        "_late_closes",
         "_lock",
         "_parts",
-        "_point",
         "_recent",
-        "_segment_ms",
-        "_segment_size",
-        "_segments",
         "_snapshots",
         "_start",
         "_work",
         "acknowledged",
-        "directory",
         "recovering",
         "repairs",
     )
@@ -116,33 +89,20 @@ class MetadataLog:
 
     def __init__(self, disk: Disk, opened: Opened, segment_size: int, segment_ms: int, lock: DirectoryLock | None) -> None:
         """See `open`."""
-        self.directory = opened.directory
+        super().__init__(
+            disk, opened.directory, opened.segments, opened.index_of, opened.point, segment_size=segment_size, segment_ms=segment_ms
+        )
         self.repairs = opened.repairs
         self.recovering = opened.recovering
         self.acknowledged = opened.acknowledged
-        self._disk = disk
         self._lock = lock
-        self._segment_size = segment_size
-        self._segment_ms = segment_ms
-        self._index_of = opened.index_of
-        self._segments = opened.segments
-        self._bases = [segment.base_offset for segment in opened.segments]
-        self._active = opened.segments[-1]
         self._start = opened.start_offset
-        self._end = self._flushed = self._active.end_offset
         self._epochs = opened.epochs
-        self._point = opened.point
         self._snapshots = SnapshotFiles(disk, self.directory, opened.snapshots)
         self._parts: dict[OffsetAndEpoch, SnapshotPart] = {}
         self._deleted = DeletedFiles(disk)
         self._recent = RecentAppends()
         self._work = DeferredSteps(self._fail)
-        self._dirty: list[LogSegment] = []
-        self._flight: FlushToken | None = None
-        self._late_closes: list[int] = []
-        self._has_new_names = False
-        self._failure: OSError | None = None
-        self._point.tell(self._fail)
 
     # Reading
 
@@ -151,22 +111,9 @@ class MetadataLog:
         return self._start
 
     @property
-    def end_offset(self) -> int:
-        return self._end
-
-    @property
-    def flushed_offset(self) -> int:
-        return self._flushed
-
-    @property
     def size(self) -> int:
         """The bytes of all segments."""
         return sum(segment.size for segment in self._segments)
-
-    @property
-    def failure(self) -> OSError | None:
-        """The error that ended the log."""
-        return self._failure
 
     def leader_epochs(self) -> Sequence[tuple[int, int]]:
         return self._epochs
@@ -189,107 +136,28 @@ class MetadataLog:
             return True
         return self._bases[0] <= offset < self._end and self._segment_of(offset).begins_at(offset)
 
-    def _segment_of(self, offset: int) -> LogSegment:
-        active = self._active
-        return active if offset >= active.base_offset else self._segments[bisect_right(self._bases, offset) - 1]
-
     # Appending
 
     def append(self, data: bytes, end_offset: int) -> None:
         self._check()
         self._work.settle()
-        heads = batch_heads(data, self._end, end_offset)
-        last_offset, _, timestamp = heads[-1] if len(heads) == 1 else (end_offset - 1, 0, max(head[2] for head in heads))
-        segment = self._active
-        try:
-            if not segment.has_room(len(data), last_offset, timestamp, self._segment_size, self._segment_ms):
-                segment = self._roll()
-            if not segment.is_dirty:
-                self._dirty.append(segment)
-            segment.append(data, heads)
-        except OSError as error:
-            self._fail(error)
-            raise
-        self._recent.add(self._end, end_offset, data)
-        self._point.appended(data)
-        self._end = end_offset
-
-    def _roll(self) -> LogSegment:
-        """Start a new segment at the log's end."""
-        self._active.index.close_files()
-        return self._begin_segment(self._end)
-
-    def _begin_segment(self, offset: int) -> LogSegment:
-        segment = LogSegment.create(self._disk, self.directory, offset, self._index_of(offset))
-        self._segments.append(segment)
-        self._bases.append(offset)
-        self._active = segment
-        self._has_new_names = True
-        return segment
+        start = self._end
+        self._append(data, end_offset)
+        self._recent.add(start, end_offset, data)
 
     # Flushing
 
     def begin_flush(self) -> FlushToken:
-        """Start a flush of everything appended so far. One flush at a time: the previous one must be finished."""
         self._check()
         self._work.settle()
-        assert self._flight is None, "a flush is under way"
-        dirty = self._dirty
-        token = self._flight = FlushToken(self._end, [segment.fd for segment in dirty], self._has_new_names)
-        self._point.begin_flush(self._end)
-        for segment in dirty:
-            segment.is_dirty = False
-        self._dirty = []
-        self._has_new_names = False
-        return token
+        return super().begin_flush()
 
-    def sync(self, token: FlushToken) -> None:
-        """Wait for the disk. The only method that another thread may call. Errors: OSError, which ends the log."""
-        try:
-            for fd in token.fds:
-                self._disk.sync_file(fd)
-            if token.has_new_names:
-                self._disk.sync_directory(self.directory)
-            self._point.sync_now_and_then()
-            self.acknowledged.reach_end(token.end_offset)
-        except OSError as error:
-            self._fail(error)
-            raise
+    def _sync(self, token: FlushToken) -> None:
+        super()._sync(token)
+        self.acknowledged.reach_end(token.end_offset)
 
     def note_committed(self, offset: int) -> None:
         self.acknowledged.note_committed(min(offset, self._flushed))
-
-    def finish_flush(self, token: FlushToken) -> int:
-        """End a flush whose `token` was synced, and return the new flushed offset. Errors: LogStoppedError if the sync failed."""
-        assert token is self._flight, "this flush is not the one under way"
-        self._flight = None
-        self._close_late()
-        self._check()
-        self._flushed = max(self._flushed, token.end_offset)
-        self._point.finish_flush()
-        return self._flushed
-
-    def flush(self) -> int:
-        """Run all three steps of a flush."""
-        token = self.begin_flush()
-        try:
-            self.sync(token)
-        except OSError:
-            self._flight = None
-            raise
-        return self.finish_flush(token)
-
-    def _close(self, fd: int) -> None:
-        """Close a segment's file, or do so later if a flush may be using it."""
-        if self._flight is not None:
-            self._late_closes.append(fd)
-        else:
-            self._disk.close_file(fd)
-
-    def _close_late(self) -> None:
-        for fd in self._late_closes:
-            self._disk.close_file(fd)
-        self._late_closes.clear()
 
     # Truncating
 
@@ -476,25 +344,9 @@ class MetadataLog:
     def _release(self) -> None:
         if not self._segments:
             return
-        if self._failure is None:
-            self._failure = LogStoppedError(EIO, "is closed", self.directory)
         for part in self._parts.values():
             part.release()
-        self._close_late()
-        for segment in self._segments:
-            segment.index.abandon()
-            with suppress(OSError):
-                self._disk.close_file(segment.fd)
-        self._segments = []
-        self._point.close()
+        super()._release()
         self._snapshots.close()
         if self._lock is not None:
             self._lock.release()
-
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise LogStoppedError(EIO, f"nothing is written any more: {self._failure.strerror or self._failure}", self.directory)
-
-    def _fail(self, error: OSError) -> None:
-        if self._failure is None:
-            self._failure = error

@@ -12,12 +12,11 @@ shows it, and no verdict is made of what is not known. `RULES` has the rule of e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from metashell.common.forms import counted
 from metashell.common.values import duration_text, time_text
-from metashell.groups.server_log import ServerLog
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, Holder, MemberDescription, OffsetRow, parts_of, parts_text
 
@@ -29,6 +28,40 @@ _TOTAL_FIRST: Final = frozenset({"sticky", "cooperative-sticky", "uniform"})
 _JUDGED: Final = ("classic", "consumer")
 _SETTLED: Final = "Stable"
 Subscription = tuple[tuple[str, ...], str | None]
+
+
+class LogLine(NamedTuple):
+    """A line of a server log: its file and number, its time as written, and what it says."""
+
+    file: str
+    number: int
+    time: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}, line {self.number}"
+
+
+@dataclass(slots=True)
+class ServerLog:
+    """The lines of a broker's own log about one group; `log.timeline_events` reads them.
+
+    Shape: `reasons` has by generation the last line that says why it began; `ends` by member id the lines on how it ended, which are
+    several where a client keeps its id; `given` are member ids that were given to a client and not used since, with their lines;
+    `preparing` is the line with which the rebalance began that the log shows no end of.
+    """
+
+    reasons: dict[int, LogLine] = field(default_factory=dict)
+    ends: dict[str, list[LogLine]] = field(default_factory=dict)
+    given: dict[str, LogLine] = field(default_factory=dict)
+    preparing: LogLine | None = None
+    joined: dict[str, LogLine] = field(default_factory=dict)
+    """Members that joined since then."""
+
+    @property
+    def has_lines(self) -> bool:
+        return bool(self.reasons or self.ends or self.given)
 
 
 class Note(NamedTuple):

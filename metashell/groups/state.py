@@ -289,13 +289,13 @@ def drop_pending(state: State, group_id: str, key: PartitionKey) -> None:
             _pop_pending(state, group_id, producer_id)
 
 
-def end_transaction(state: State, producer_id: int, is_committed: bool) -> None:
-    """Commit or drop a producer's pending offsets.
+def end_transaction(state: State, producer_id: int, is_committed: bool, is_here: Callable[[str], bool] = lambda group_id: True) -> None:
+    """Commit or drop a producer's pending offsets in the groups that `is_here` accepts: a marker ends a transaction in its partition only.
 
     The later record wins, not the later decision. A transaction writes offset 5 for a partition at log offset 10, the consumer commits 7
     at log offset 11, and the commit marker follows at 12: 7 stays, as Kafka has it.
     """
-    for group_id in sorted(state.pending_groups.get(producer_id, ())):
+    for group_id in filter(is_here, sorted(state.pending_groups.get(producer_id, ()))):
         pending = _pop_pending(state, group_id, producer_id)
         if is_committed:
             offsets = state.offsets.setdefault(group_id, {})

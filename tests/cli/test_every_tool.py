@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from metashell.cli.main import SUBCOMMANDS
-from metashell.cli.tool_list import TOOLS
 from metashell.common.command import Tool
 from metashell.demo import demo_directory
 from tests.cli.conftest import ROOT, environment
 from tests.running import run_main
+from tools.tool_list import TOOLS
 
 DEMO = demo_directory()
 LOG = os.path.join(DEMO, "__cluster_metadata-0", "00000000000000000000.log")

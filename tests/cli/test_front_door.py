@@ -9,8 +9,8 @@ import tomllib
 
 from metashell import __version__
 from metashell.cli.main import KAFKA_NAMES, SUBCOMMANDS, TASKS
-from metashell.cli.tool_list import TOOLS
 from tests.cli.conftest import ROOT, Run
+from tools.tool_list import TOOLS
 
 
 def test_version_is_answered_by_the_door_and_behind_it(run: Run) -> None:

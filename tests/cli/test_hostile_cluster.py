@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import pytest
 
-from metashell.cli.tool_list import TOOLS
 from metashell.codec.codes import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
 from metashell.codec.messages import ApiVersionsResponse, DescribeClusterResponse, DescribeTopicPartitionsResponse
 from metashell.common.command import TimeLimit, TimeUp
@@ -26,6 +25,7 @@ from metashell.net.api_versions import ALL_RANGES
 from metashell.net.client_connection import VALUES_MAX
 from metashell.net.frames import decode_request_header, encode_response, response_type
 from tests.running import MEASURED, command_line, no_longer_than
+from tools.tool_list import TOOLS
 
 HANG_S: Final = 120
 """Only ends what hangs: a peer draws out its answers for longer."""

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metashell.codec.code_writer import Shared
 from metashell.codec.compiler import TooManyValuesError
-from metashell.codec.encoder import Shared
 from metashell.codec.registry import SCHEMA_FOLDER, MessageType, message_names, message_type
 from metashell.codec.schema import TrailingBytesError, plain_check
 from metashell.common.errors import DecodeError

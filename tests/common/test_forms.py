@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.cli.tool_list import TOOLS
 from metashell.common import forms
 from metashell.common.forms import (
     Display,
@@ -29,6 +28,7 @@ from metashell.common.forms import (
 )
 from metashell.common.options import RawCsv, one_of
 from metashell.common.terminal import colored_json
+from tools.tool_list import TOOLS
 
 CELLS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.lists(st.integers(), max_size=3)
 COLUMNS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=1, max_size=8)

@@ -140,8 +140,8 @@ def test_help_shows_usage_options_and_examples(words: list[str]) -> None:
 
 
 def test_help_stays_within_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    from metashell.cli.tool_list import TOOLS
     from metashell.common.option_parser import render_help
+    from tools.tool_list import TOOLS
 
     monkeypatch.setenv("COLUMNS", "60")
     for spec in TOOLS.values():

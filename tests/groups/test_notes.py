@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from metashell.groups.log.timeline_events import read_server_log
 from metashell.groups.notes import assignment_notes, rebalance_notes, since_note
-from metashell.groups.server_log import read_server_log
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, Parts
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from metashell.cli.tool_list import TOOLS
 from metashell.common.forms import Display
 from metashell.common.option_parser import parse_command
 from metashell.demo import demo_directory
@@ -22,6 +21,7 @@ from metashell.shell.change_commands import AdminCommand
 from metashell.shell.completion import complete
 from metashell.shell.grammar import remember_line
 from metashell.shell.paths import quote_glob
+from tools.tool_list import TOOLS
 
 
 class Recorded:

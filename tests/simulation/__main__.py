@@ -1,7 +1,7 @@
 """Replays a seed, or searches many: `python -m tests.simulation SEED [--trace]`, `python -m tests.simulation FIRST --count N`.
 
-`--production` runs the server itself instead of the core alone, `--controller` controllers, `--brokers` brokers and their clients; each
-with seeds and planted bugs of its own.
+`--production` runs the server itself instead of the core alone, `--controller` controllers, `--brokers` brokers and their clients,
+`--groups` the log of a group coordinator; each with seeds and planted bugs of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main() -> int:
         ("production", "run the server on a simulated clock, network and disk"),
         ("controller", "run the controller, its brokers and clients, on the production path"),
         ("brokers", "run brokers, their clients and their controllers"),
+        ("groups", "run a group coordinator on a disk that stops at any step"),
     ):
         parser.add_argument(f"--{name}", dest="simulation", action="store_const", const=name, default="core", help=what)
     parser.add_argument("--trace", action="store_true", help="print every message, timer and fault")

@@ -268,9 +268,9 @@ def _print_started(form: str, record: Record) -> None:
     else:
         sys.stdout.write(f"{record.bootstrap_controllers}\n")
     if record.bootstrap_servers:
-        from metashell.quorum.embedded.members import WARNING
+        from metashell.quorum.embedded.members import NOTICE
 
-        complain(NAME, f"clients form groups at {record.bootstrap_servers}; {WARNING}")
+        complain(NAME, f"clients form groups at {record.bootstrap_servers}; {NOTICE}")
 
 
 # ---- status and stop

@@ -173,7 +173,7 @@ START = CommandSpec(
             default=0,
             help="brokers that register and do nothing else, so that topics can be made without Kafka (0 to 1000)",
         ),
-        flag("--groups", help="let clients form groups, without any broker: in memory and without data, for tests"),
+        flag("--groups", help="let clients form groups, without any broker and without data, for tests"),
         Option(names=("--release-version", "-r"), metavar="VERSION", help="the release whose feature levels a new quorum gets (from 3.3)"),
         Option(names=("--feature", "-f"), metavar="NAME=LEVEL", multiple=True, help="a feature and its level, of a new quorum"),
         options.OVERRIDE._replace(help="a setting of every controller; other users of this machine can see it"),

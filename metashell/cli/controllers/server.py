@@ -50,8 +50,9 @@ SERVER = CommandSpec(
         A listener that other machines reach has to authenticate who connects, by SASL or certificates; --allow-plaintext overrides that.
 
         For tests, `group.coordinator=embedded` also lets clients form groups, without any broker: the server registers as broker 100
-        (`group.coordinator.broker.id`) and listens on localhost:9092 (`group.coordinator.listener`). Groups and offsets are in memory and
-        are lost with the process; topics have no data. The settings of groups are those of Kafka's brokers (`group.*`, `offsets.*`).
+        (`group.coordinator.broker.id`) and listens on localhost:9092 (`group.coordinator.listener`). Groups and offsets are in
+        `__consumer_offsets-N` in the log directory, on disk before they are acknowledged, unless `group.coordinator.durable=false`; topics
+        have no data. The settings of groups are those of Kafka's brokers (`group.*`, `offsets.*`).
         Clients of groups have the rights that ACLs give them. Where the controller has SASL or TLS, the listener for groups needs them too:
         `group.coordinator.listener=NAME://HOST:PORT`, with a NAME of `listener.security.protocol.map`.
         """,

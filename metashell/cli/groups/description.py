@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from metashell.cli.admin.group_changes import EpochRecord
     from metashell.cli.cluster.noun_tool import Work
     from metashell.common.errors import MetashellError
-    from metashell.groups.server_log import ServerLog
+    from metashell.groups.notes import ServerLog
     from metashell.groups.topics import Topics
     from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, OffsetRow
     from metashell.metadata.image import MetadataImage

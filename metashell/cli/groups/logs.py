@@ -34,8 +34,8 @@ from metashell.groups.log.queries import (
     group_summaries,
     load_logs,
 )
-from metashell.groups.notes import assignment_notes, rebalance_notes
-from metashell.groups.server_log import ServerLog, read_server_log
+from metashell.groups.log.timeline_events import read_server_log
+from metashell.groups.notes import ServerLog, assignment_notes, rebalance_notes
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.metadata.directory_facts import read_topic_names
 

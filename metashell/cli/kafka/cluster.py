@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import (
+from metashell.cli.kafka import (
     ADMIN_FILES,
     CONNECTION,
     TerseError,

@@ -6,7 +6,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import (
+from metashell.cli.kafka import (
     ADMIN_FILES,
     TerseError,
     admin_command,

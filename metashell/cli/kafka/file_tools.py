@@ -149,7 +149,7 @@ def run_kafka_storage(words: list[str]) -> int:
     try:
         command, values = parse_argparse4j_command(KAFKA_STORAGE, splice_argument_files(words))
     except UsageError as error:
-        from metashell.cli.kafka.admin_tool import usage_error
+        from metashell.cli.kafka import usage_error
 
         raise usage_error(KAFKA_STORAGE, error) from None
     if values.help:

@@ -8,7 +8,7 @@ import time
 from base64 import urlsafe_b64decode
 from typing import TYPE_CHECKING
 
-from metashell.cli.kafka.admin_tool import (
+from metashell.cli.kafka import (
     ADMIN_FILES,
     TerseError,
     admin_command,

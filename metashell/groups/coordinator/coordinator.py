@@ -8,7 +8,7 @@ Source: org.apache.kafka.coordinator.group.GroupCoordinatorService and GroupMeta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from metashell.codec import codes
@@ -19,7 +19,7 @@ from metashell.codec.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
 )
-from metashell.common.errors import DecodeError
+from metashell.common.errors import DecodeError, EncodeError
 from metashell.groups.classic import Waiting, heartbeat_answer, join_error, leave_answer, sync_error
 from metashell.groups.classic.join import join_classic_group, sync_classic_group
 from metashell.groups.classic.rebalance import begin_sessions, end_waits, heartbeat_classic_group, identities, leave_classic_group
@@ -65,10 +65,13 @@ RETRY_BACKOFF_MS: Final = 500
 
 
 class GroupCoordinator:
-    """See the package. Errors of `decide`: KeyError for an API that is not the coordinator's."""
+    """See the package. It begins with a state that was read from a log, or with an empty one.
 
-    def __init__(self, settings: Settings, chance: Chance, topics: Topics) -> None:
-        self.context = Context(settings, chance, make_state())
+    Errors of `decide`: KeyError for an API that is not the coordinator's.
+    """
+
+    def __init__(self, settings: Settings, chance: Chance, topics: Topics, state: State | None = None) -> None:
+        self.context = Context(settings, chance, state or make_state())
         self.state.topics = topics
 
     @property
@@ -149,28 +152,39 @@ class GroupCoordinator:
 
 
 class Written(NamedTuple):
-    """An appended batch. Shape: `marker` is None unless the batch ends a transaction; such a batch has no records."""
+    """An appended batch. Shape: `marker` is None unless the batch ends a transaction; such a batch has no records.
+
+    `partition` is that of `__consumer_offsets`.
+    """
 
     base_offset: int
     timestamp_ms: int
     records: tuple[Record, ...]
     producer: Producer | None = None
     marker: bool | None = None
+    partition: int = 0
+
+
+Append = Callable[[Written], Sequence[Written]]
+"""Appends a batch to a log, and returns it with its offset: several of them if the log has several partitions."""
 
 
 class Shard:
-    """A coordinator with its log in memory.
+    """A coordinator with its log: that of `append`, else `written` in memory, which has every batch, oldest first.
 
-    Shape: `written` has every batch, oldest first. `effects` gathers the effects that others must perform, and `dropped` the tickets that
-    are never answered; the caller empties both.
+    Shape: `effects` gathers the effects that others must perform, and `dropped` the tickets that are never answered; the caller empties
+    both. Errors: those of `append`; the coordinator knows more than its log then, and decides no more.
     """
 
-    def __init__(self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0) -> None:
+    def __init__(
+        self, coordinator: GroupCoordinator, written: Iterable[Written] = (), now_ms: int = 0, *, append: Append | None = None
+    ) -> None:
         self.coordinator = coordinator
         self.written: list[Written] = []
         self.effects: list[Effect] = []
         self.dropped: list[int] = []
         self.end_offset = 0
+        self._append = append or self._keep
         for batch in written:
             self._write(batch, replays=True)
         coordinator.loaded(now_ms)
@@ -196,19 +210,26 @@ class Shard:
     def _perform(self, decision: Decision, now_ms: int) -> list[Answer]:
         if decision.records or decision.marker is not None:
             batch = Written(self.end_offset, now_ms, tuple(decision.records), decision.producer, decision.marker)
-            self._write(batch, replays=decision.replays)
+            try:
+                self._write(batch, replays=decision.replays)
+            except EncodeError:
+                decision = self.coordinator.failed(decision, UNKNOWN_SERVER_ERROR, now_ms)
         self.dropped += decision.dropped
         self.effects += decision.effects
         return decision.answers
 
-    def _write(self, batch: Written, *, replays: bool) -> None:
+    def _keep(self, batch: Written) -> Sequence[Written]:
         self.written.append(batch)
-        producer_id = -1 if batch.producer is None else batch.producer.id
-        for offset, record in enumerate(batch.records if replays else (), batch.base_offset):
-            self.coordinator.replay(record, Place(offset, batch.timestamp_ms, producer_id))
+        self.end_offset = batch.base_offset + (len(batch.records) or 1)
+        return (batch,)
+
+    def _write(self, batch: Written, *, replays: bool) -> None:
+        for part in self._append(batch):
+            producer_id = -1 if part.producer is None else part.producer.id
+            for offset, record in enumerate(part.records if replays else (), part.base_offset):
+                self.coordinator.replay(record, Place(offset, part.timestamp_ms, producer_id))
         if batch.marker is not None and batch.producer is not None:
             self.coordinator.replay_end_of_transaction(batch.producer.id, batch.marker)
-        self.end_offset = batch.base_offset + (len(batch.records) or 1)
 
 
 # Handlers for members that speak the classic protocol, by the kind of their group: a consumer group may have such members (KIP-848).

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from metashell.common.forms import counted
 from metashell.common.values import duration_text, time_text
-from metashell.groups.log.timeline_events import Cause, Membership, Moment, Replacement, Timeline, listed
-from metashell.groups.server_log import SESSION_ENDED, LogLine, ServerLog
+from metashell.groups.log.timeline_events import SESSION_ENDED, Cause, Membership, Moment, Replacement, Timeline, listed
+from metashell.groups.notes import LogLine, ServerLog
 
 Ends = Mapping[tuple[str, Moment], LogLine]
 TIMES_MIN: Final = 3

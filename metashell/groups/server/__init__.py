@@ -6,7 +6,8 @@ Promises:
 - Each API is answered in every version that ApiVersions offers. A client that means another node or cluster is told so (ApiVersions v5).
 - Streams groups are those of a broker without a plug-in for topology descriptions: it requests none and does not serve their API (93).
   Rack tags are ignored, as Kafka's assignor ignores them.
-- Groups and offsets are in memory, and are lost with the process. The offsets topic holds the decided records, and can be fetched.
+- Groups and offsets are in `groups.log.group_log`, and an answer leaves when all that it says is durable. A server that starts again goes
+  on where it was killed. The offsets topic holds the decided records, compacted, and can be fetched.
 - Topics are those of the metadata image. No partition has a record: a log ends at the largest offset that a group has committed for it, so
   that a consumer continues there. Who wants to produce, or to read outside of any group, gets a final error (`refusals`).
 - The active controller creates and changes topics. Such requests are forwarded in an envelope (KIP-590): the controller decides as for the
@@ -15,13 +16,13 @@ Promises:
   an authorizer, each request needs the rights on groups, topics and the cluster that Kafka's brokers require. A configuration that would
   let more people in than the controller does is refused.
 - It listens on loopback unless its listener says otherwise. Frames, connections and waiting requests are bounded
-  (`metashell.net`); a waiting request ends with its connection. Groups are not bounded, nor is the log of the offsets topic, which is never
-  compacted: some 450 bytes for each commit, and once more as bytes when somebody fetches it.
+  (`metashell.net`); a waiting request ends with its connection. Groups are not bounded, but memory is in proportion to what groups,
+  members and offsets there are, however many commits there were.
 
 Modules: `server` has `GroupServer` (`await open()` binds, `look()` takes the newest image, `await close()` ends it) and imports asyncio, so
-it is imported inside functions; `topic_requests` has the answers that need no coordinator, `refusals` those to clients that want messages;
-`request_rights` has the rights that requests need, and this module who sends them: nothing here grants a right, `Allows` asks the
-authorizer of the controller in the same process.
+it is imported inside functions, as is `machine`, which drives the coordinator and its log; `topic_requests` has the answers that need no
+coordinator, `refusals` those to clients that want messages; `request_rights` has the rights that requests need, and this module who sends
+them: nothing here grants a right, `Allows` asks the authorizer of the controller in the same process.
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig; `group.coordinator` and its listener are ours."""
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ COORDINATOR: Final = "group.coordinator"
 EMBEDDED: Final = "embedded"
 LISTENER: Final = "group.coordinator.listener"
 BROKER_ID: Final = "group.coordinator.broker.id"
+DURABLE: Final = "group.coordinator.durable"
 NODE_ID: Final = 100
 """The broker id, far from the ids of controllers and below those of fake brokers."""
 PORT: Final = 9092
@@ -81,6 +83,11 @@ class GroupServerConfig:
     """auto.create.topics.enable."""
     partitions: int = 1
     """num.partitions, for topics that a client's request creates."""
+    is_durable: bool = True
+    """Whether the log of groups is kept in the controller's directory, and synced before an answer leaves."""
+    offsets_segment_bytes: int = 100 << 20
+    delete_retention_ms: int = 86_400_000
+    """offsets.topic.segment.bytes and log.cleaner.delete.retention.ms."""
 
     @property
     def node_id(self) -> int:
@@ -111,6 +118,9 @@ def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
     id = values.originals.get(BROKER_ID, str(NODE_ID))
     if not id.isdecimal() or int(id) >= 1 << 31:
         raise UsageError(f"{BROKER_ID}={id}: must be a number from 0 to {(1 << 31) - 1}", BROKER_ID)
+    durable = values.originals.get(DURABLE, "true").lower()
+    if durable not in ("true", "false"):
+        raise UsageError(f"{DURABLE}={durable}: must be true or false", DURABLE)
     name, separator, _ = (text or "").partition("://")
     listener = name.strip() if separator else PLAINTEXT
     check_listener(values.originals, listener)
@@ -120,6 +130,9 @@ def read_config(values: Values, port: int = PORT) -> GroupServerConfig:
         settings=replace(read_settings(values), node_id=int(id), host=address.host, port=address.port, has_transactions=True),
         creates_topics=bool(values.value("auto.create.topics.enable")),
         partitions=values.number("num.partitions"),
+        is_durable=durable == "true",
+        offsets_segment_bytes=values.number("offsets.topic.segment.bytes"),
+        delete_retention_ms=values.number("log.cleaner.delete.retention.ms"),
     )
 
 
@@ -187,7 +200,7 @@ def read_settings(values: Values) -> Settings:
         offset_metadata_max_bytes=number("offset.metadata.max.bytes"),
         offsets_retention_ms=number("offsets.retention.minutes") * 60_000,
         offsets_retention_check_interval_ms=number("offsets.retention.check.interval.ms"),
-        partitions=1,
+        partitions=values.number("offsets.topic.num.partitions"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The listener of a group server, and the loop that drives its coordinator: requests, timers, answers, effects.
+"""The listener of a group server: it answers what needs no coordinator, and gives the rest to `machine`.
 
 This module imports asyncio, so it is itself imported inside functions.
 Source: kafka.server.KafkaApis."""
@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.codes import (
@@ -30,9 +29,11 @@ from metashell.codec.dispatch import REQUESTS
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
-from metashell.groups.coordinator.coordinator import HANDLERS, GroupCoordinator, Shard
-from metashell.groups.decision import Answer, Effect, error_body
+from metashell.groups.coordinator.coordinator import HANDLERS
+from metashell.groups.decision import Effect, error_body
+from metashell.groups.log.group_log import GroupLog
 from metashell.groups.server import Allows, Asker, ClientRequest, GroupServerConfig, Rights, coordinator_request
+from metashell.groups.server.machine import ClientIdentity, ClockMs, GroupMachine, SystemChance, client_of
 from metashell.groups.server.refusals import KEEPS_NO_MESSAGES, OF_GROUPS, Clients, refuse_partitions, refuse_produce
 from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
@@ -44,8 +45,7 @@ from metashell.groups.server.topic_requests import (
     describe_cluster,
     unknown_names,
 )
-from metashell.groups.state import Chance, Settings
-from metashell.groups.topics import Topics
+from metashell.groups.state import Chance
 from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address
 from metashell.net.api_versions import ALL_RANGES, NodeFeatures, NodeIdentity
@@ -71,15 +71,6 @@ TOLD_MAX: Final = 100
 """The most lines about what clients ask."""
 
 
-class ClientIdentity(NamedTuple):
-    """The client that sent a request, as an envelope names it. Shape: `principal` is `User:alice`, `host` the address as ACLs name it."""
-
-    principal: str
-    host: str
-    client_id: str
-    is_token_authenticated: bool
-
-
 Ask = Callable[[Any, int | None, ClientIdentity | None], Awaitable[Any]]
 """`(request, version, client) -> answer` of the active controller; version None is the newest that both have.
 
@@ -94,7 +85,8 @@ class GroupServer:
     """See the package. `features` are those of ApiVersions; `on_event` gets lines for an operator.
 
     `allows` is the authorizer, None where everybody may do everything; `credentials` know the users of SCRAM and the delegation tokens.
-    `clock` (Unix ms) and `chance` are the system's, unless they are given.
+    `clock` (Unix ms) and `chance` are the system's, unless they are given. Groups are in `log`, which this closes; without one they are in
+    memory, and so is their history.
     """
 
     def __init__(
@@ -110,6 +102,7 @@ class GroupServer:
         credentials: Credentials | None = None,
         clock: ClockMs | None = None,
         chance: Chance | None = None,
+        log: GroupLog | None = None,
     ) -> None:
         self.config = config
         self.is_serving = False
@@ -125,9 +118,10 @@ class GroupServer:
         self._begun_ms = int(time.time() * 1000)
         self._begun_s = asyncio.get_running_loop().time()
         self._clock = clock or self._now_ms
-        self.machine = GroupMachine(config.settings, self._topics, self._clock, chance or SystemChance(), self._send, self._perform)
+        chance = chance or SystemChance()
+        self.machine = GroupMachine(config.settings, self._topics, self._clock, chance, self._send, self._perform, log, on_event)
         self._take_group_configs()
-        self._logs = PartitionReads(self._cluster, self.machine.shard)
+        self._logs = PartitionReads(self._cluster, self.machine.shard, log)
         self._listener: Listener | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._pauses: dict[int, asyncio.TimerHandle] = {}
@@ -184,8 +178,8 @@ class GroupServer:
         return self.address
 
     async def close(self) -> None:
-        """Stop listening, and forget everything."""
-        self.machine.close()
+        """Stop listening, and forget everything that is not in the log."""
+        await self.machine.close()
         for pause in self._pauses.values():
             pause.cancel()
         for task in self._tasks:
@@ -376,125 +370,3 @@ class GroupServer:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def client_of(request: ClientRequest) -> ClientIdentity:
-    """Return the client that sent a request."""
-    return ClientIdentity(request.principal, request.host, request.client_id, request.is_token_authenticated)
-
-
-ClockMs = Callable[[], int]
-"""Returns Unix milliseconds."""
-SendAnswer = Callable[[ClientRequest, Any], None]
-
-
-class SystemChance:
-    """Ids from the system's random source. Producer ids are counted."""
-
-    def __init__(self) -> None:
-        self._producer_ids = count()
-
-    def uuid(self) -> bytes:
-        return os.urandom(16)
-
-    def producer_id(self) -> int:
-        return next(self._producer_ids)
-
-
-class GroupMachine:
-    """Drives one shard, which has every group. `perform` gets the effects for others, and the client whose request has them."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        topics: Topics,
-        clock: ClockMs,
-        chance: Chance,
-        send: SendAnswer,
-        perform: Callable[[Effect, ClientIdentity | None], None],
-    ) -> None:
-        self.shard = Shard(GroupCoordinator(settings, chance, topics), now_ms=clock())
-        self._clock = clock
-        self._send = send
-        self._perform = perform
-        self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, ClientRequest] = {}
-        self._of_connections: dict[int, int] = {}
-        """The ticket of the waiting request, by connection."""
-        self._tickets = 0
-        self._client: ClientIdentity | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due_ms = 0
-        self._is_closed = False
-        self._schedule_timer()
-
-    @property
-    def waiting(self) -> int:
-        """The number of unanswered requests."""
-        return len(self._waiting)
-
-    def submit(self, request: ClientRequest, rights: Rights | None = None) -> None:
-        """Let the coordinator decide a request. `rights` are those of its sender, None where everybody may do everything."""
-        self._tickets += 1
-        self._waiting[self._tickets] = request
-        self._of_connections[request.connection_id] = self._tickets
-        self._client = client_of(request)
-        self._done(self.shard.submit(coordinator_request(request, self._tickets, rights), self._clock()))
-        self._client = None
-
-    def forget(self, connection_id: int) -> None:
-        """Forget a closed connection and its waiting request. Its member stays in the group until its session ends."""
-        ticket = self._of_connections.get(connection_id)
-        if ticket is not None:
-            self._pop_waiting(ticket)
-
-    def topics_changed(self, topics: Topics, changed: Collection[str], deleted: Collection[str]) -> None:
-        """Give the coordinator a new view of the topics."""
-        self._done(self.shard.topics_changed(topics, changed, deleted, self._clock()))
-
-    def close(self) -> None:
-        """Stop timers, and answer waiting requests with NOT_COORDINATOR."""
-        self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        self._done(self.shard.coordinator.unloaded(self._clock()))
-        self._waiting.clear()
-        self._of_connections.clear()
-
-    def _done(self, answers: list[Answer]) -> None:
-        for answer in answers:
-            request = self._pop_waiting(answer.ticket)
-            if request is not None:
-                self._send(request, answer.body)
-        # As in Kafka, these requests are never answered: their clients time out.
-        dropped, self.shard.dropped = self.shard.dropped, []
-        for ticket in dropped:
-            self._pop_waiting(ticket)
-        effects, self.shard.effects = self.shard.effects, []
-        for effect in effects:
-            self._perform(effect, self._client)
-        self._schedule_timer()
-
-    def _pop_waiting(self, ticket: int) -> ClientRequest | None:
-        request = self._waiting.pop(ticket, None)
-        if request is not None:
-            del self._of_connections[request.connection_id]
-        return request
-
-    def _schedule_timer(self) -> None:
-        """Schedule a wake-up for the next timer. An earlier wake-up is not cancelled: it schedules the next one."""
-        due_ms = self.shard.coordinator.next_due_ms()
-        if due_ms is None or self._is_closed or (self._timer is not None and self._timer_due_ms <= due_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_due_ms = due_ms
-        self._timer = self._loop.call_later(max(0, due_ms - self._clock()) / 1000, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        self.run_due(self._clock())
-
-    def run_due(self, now_ms: int) -> None:
-        """Run the timers that are due."""
-        self._done(self.shard.run_due(now_ms))

@@ -7,15 +7,12 @@ handleOffsetForLeaderEpochRequest; org.apache.kafka.coordinator.group.GroupCoord
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from metashell.codec import messages
-from metashell.codec.batch_writer import ABORT, COMMIT, write_batch, write_control_record
-from metashell.codec.batches import Record as BatchRecord
 from metashell.codec.error_codes import (
     FETCH_SESSION_ID_NOT_FOUND,
     INVALID_TOPIC_EXCEPTION,
@@ -28,10 +25,10 @@ from metashell.codec.error_codes import (
     UNSUPPORTED_ENDPOINT_TYPE,
 )
 from metashell.codec.validation import topic_name_fault
-from metashell.common.values import ZERO_UUID
-from metashell.groups.coordinator.coordinator import Shard, Written
+from metashell.common.values import ZERO_UUID, group_log_topic_id
+from metashell.groups.coordinator.coordinator import Shard
 from metashell.groups.decision import CLUSTER_OPERATIONS
-from metashell.groups.log import key_bytes, value_bytes
+from metashell.groups.log.group_log import TOPIC, GroupLog, batch_bytes
 from metashell.groups.topics import Topic
 from metashell.metadata.image import MetadataImage
 from metashell.metadata.image.topics import TopicImage
@@ -82,7 +79,7 @@ def _topics(cluster: Cluster, request: Any, version: int) -> Iterator[_Topic]:
 
 def _topic(cluster: Cluster, name: str) -> _Topic:
     if name == TOPIC:
-        partitions = (_partition(cluster, 0, 0),)
+        partitions = tuple(_partition(cluster, id, 0) for id in range(cluster.offsets_partitions))
         return _Topic(name=name, topic_id=cluster.offsets_topic_id, is_internal=True, partitions=partitions)
     topic = cluster.topic(name)
     if topic is None:
@@ -127,15 +124,17 @@ _MAX_BYTES: Final = 50 * 1024 * 1024
 class PartitionReads:
     """The readable logs of a cluster's partitions."""
 
-    def __init__(self, cluster: Cluster, shard: Shard) -> None:
+    def __init__(self, cluster: Cluster, shard: Shard, log: GroupLog | None = None) -> None:
+        """`log` has what the coordinator wrote, unless the shard keeps it in memory."""
         self._cluster = cluster
         self._shard = shard
-        self._offsets = OffsetsLog(shard.written)
+        self._offsets = log or OffsetsLog(shard)
+        cluster.offsets_partitions = self._offsets.partitions
 
     def bounds(self, name: str, partition: int) -> tuple[int, int] | None:
         """Return begin and end of a partition's log, None if there is no such partition."""
         if name == TOPIC:
-            return (0, self._shard.end_offset) if partition == 0 else None
+            return self._offsets.bounds(partition)
         if self._cluster.leader_epoch(name, partition) is None:
             return None
         key = (name, partition)
@@ -219,7 +218,7 @@ class PartitionReads:
             return made(partition_index=index, error_code=OFFSET_OUT_OF_RANGE, high_watermark=-1, records=b"")
         data = b""
         if name == TOPIC and offset < end and size_max > 0:
-            data = self._offsets.read(offset, min(size_max, partition.partition_max_bytes))
+            data = self._offsets.read(index, offset, min(size_max, partition.partition_max_bytes))
         return made(
             partition_index=index,
             high_watermark=end,
@@ -230,25 +229,23 @@ class PartitionReads:
         )
 
 
-TOPIC: Final = "__consumer_offsets"
-
-
-def topic_id(cluster_id: str) -> bytes:
-    """Derive the id of the offsets topic from the cluster id, since no metadata record has one."""
-    return hashlib.sha256(f"{cluster_id} {TOPIC}".encode()).digest()[:16]
-
-
 class OffsetsLog:
-    """The batches of a shard, encoded at their first fetch."""
+    """The batches of a shard in memory, as the only partition of the offsets topic; encoded at their first fetch."""
 
-    def __init__(self, written: Sequence[Written]) -> None:
-        self._written = written
+    partitions: Final = 1
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
         self._bases: list[int] = []
         self._batches: list[bytes] = []
 
-    def read(self, offset: int, size_max: int) -> bytes:
+    def bounds(self, partition: int) -> tuple[int, int] | None:
+        """Return begin and end of a partition; None if there is no such partition."""
+        return (0, self._shard.end_offset) if partition == 0 else None
+
+    def read(self, partition: int, offset: int, size_max: int) -> bytes:
         """Return whole batches from the one with `offset` on, up to `size_max` bytes but at least one."""
-        for batch in self._written[len(self._batches) :]:
+        for batch in self._shard.written[len(self._batches) :]:
             data = batch_bytes(batch)
             self._bases.append(batch.base_offset)
             self._batches.append(data)
@@ -263,42 +260,22 @@ class OffsetsLog:
         return b"".join(found)
 
 
-def batch_bytes(batch: Written) -> bytes:
-    """Encode a batch of the log. Batches have no sequence numbers, because the coordinator has no producer."""
-    producer = batch.producer
-    if batch.marker is not None:
-        assert producer is not None, "a transaction has a producer"
-        key, value = write_control_record(COMMIT if batch.marker else ABORT, messages.EndTxnMarker(coordinator_epoch=0))
-        records = [BatchRecord(batch.base_offset, batch.timestamp_ms, key, value)]
-    else:
-        pairs = [(key_bytes(record), value_bytes(record)) for record in batch.records]
-        records = [BatchRecord(offset, batch.timestamp_ms, key, value) for offset, (key, value) in enumerate(pairs, batch.base_offset)]
-    return write_batch(
-        batch.base_offset,
-        records,
-        leader_epoch=0,
-        producer_id=-1 if producer is None else producer.id,
-        producer_epoch=-1 if producer is None else producer.epoch,
-        is_control=batch.marker is not None,
-        is_transactional=producer is not None,
-    )
-
-
 @dataclass(slots=True)
 class Cluster:
     """The cluster as its one reachable broker shows it: every partition is led by it.
 
-    `image` is replaced by a newer one. `offsets_topic_id` is that of `__consumer_offsets`, which no image has: one partition.
+    `image` is replaced by a newer one. `offsets_topic_id` is that of `__consumer_offsets`, which no image has.
     """
 
     id: str
     node_id: int
     address: Address
     image: MetadataImage
+    offsets_partitions: int = 1
 
     @property
     def offsets_topic_id(self) -> bytes:
-        return topic_id(self.id)
+        return group_log_topic_id(self.id)
 
     def topic(self, name: str) -> TopicImage | None:
         return self.image.topics.by_name.get(name)
@@ -313,7 +290,7 @@ class Cluster:
     def leader_epoch(self, name: str, partition: int) -> int | None:
         """Return the leader epoch of a partition, None if there is no such partition."""
         if name == TOPIC:
-            return 0 if partition == 0 else None
+            return 0 if 0 <= partition < self.offsets_partitions else None
         topic = self.topic(name)
         if topic is None or not topic.has_partition(partition):
             return None

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from metashell.codec import messages
+from metashell.codec.code_writer import Shared
 from metashell.codec.codes import TOPIC_RESOURCE
-from metashell.codec.encoder import Shared
 from metashell.codec.error_codes import (
     INVALID_CONFIG,
     INVALID_PARTITIONS,

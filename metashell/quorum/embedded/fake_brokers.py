@@ -29,7 +29,7 @@ from metashell.codec.error_codes import (
 from metashell.codec.primitives import encode_uvarint
 from metashell.codec.releases import supported_features
 from metashell.common.errors import MetashellError
-from metashell.groups.server.server import ClientIdentity
+from metashell.groups.server.machine import ClientIdentity
 from metashell.net.addresses import Address, ConnectError, parse_addresses
 from metashell.net.api_versions import ALL_RANGES
 from metashell.net.client import AsyncClient, Client

@@ -6,17 +6,25 @@ This module imports asyncio, so it is itself imported inside functions."""
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec import messages
 from metashell.codec.codes import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, SECURITY_PROTOCOLS, code_of
 from metashell.codec.error_codes import DUPLICATE_BROKER_REGISTRATION, NONE, NOT_CONTROLLER, error_message
+from metashell.common.errors import MetashellError, PathError
+from metashell.common.values import group_log_topic_id
 from metashell.disk.config import config_of
+from metashell.disk.file_system import Disk, UnsyncedDisk
+from metashell.groups.log.group_log import TOPIC, GroupLog
 from metashell.groups.server import AUTHORIZER, LISTENER, Allows, Asker, GroupServerConfig, access_line, is_wanted, read_config, with_fields
-from metashell.groups.server.server import ClientIdentity, GroupServer
+from metashell.groups.server.machine import ClientIdentity
+from metashell.groups.server.server import GroupServer
 from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
 from metashell.net.addresses import Address
 from metashell.net.api_versions import NodeFeatures
@@ -29,7 +37,7 @@ from metashell.quorum.controller.config_descriptions import Node, describe_resou
 from metashell.quorum.controller.decision import SUPPORTED_FEATURES, Request
 from metashell.quorum.controller.settings import SETTINGS, Settings
 from metashell.quorum.embedded.fake_brokers import ActiveController, FakeBroker, forward_request, request_active_controller
-from metashell.quorum.embedded.layout import QuorumError, reserve
+from metashell.quorum.embedded.layout import PREFIX, QuorumError, reserve
 from metashell.quorum.server.apis import ImageCredentials
 from metashell.quorum.server.config import controller_config
 from metashell.quorum.server.controller_server import ControllerServer, leader_endpoint, wall_ms
@@ -169,7 +177,52 @@ QUICK_GROUPS: Final = {
     "group.consumer.assignor.offload.enable": "false",
 }
 """Where groups on one machine differ from Kafka's defaults: they settle at once."""
-WARNING: Final = "groups and offsets are in memory and are lost with this process, partitions have no data: for tests only"
+NOTICE: Final = "groups and offsets are kept with the quorum's files, partitions have no data: for tests only"
+KEPT: Final = "groups and offsets are kept in {directory}, partitions have no data"
+LOST: Final = "groups and offsets are lost with this process, partitions have no data: for tests only"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLog:
+    """The log of a group server. `place` is where it stays, for a person; None if it is thrown away when it is closed."""
+
+    log: GroupLog
+    place: str | None
+    folder: str | None = None
+
+    @property
+    def says(self) -> str:
+        """What becomes of groups and offsets when the process ends."""
+        return LOST if self.place is None else KEPT.format(directory=self.place)
+
+    def throw_away(self) -> None:
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    @classmethod
+    async def open(cls, config: GroupServerConfig, directory: str, cluster_id: str, *, is_kept: bool = True) -> OpenedLog:
+        """Open the log in a controller's log directory, or in a folder of its own if it is not to be durable. A thread reads it.
+
+        With `is_kept` False the directory itself is thrown away, so nothing is synced. Errors: MetashellError.
+        """
+        folder = None if config.is_durable else tempfile.mkdtemp(prefix=PREFIX)
+        is_kept = is_kept and config.is_durable
+        opening = partial(
+            GroupLog.open,
+            folder or directory,
+            group_log_topic_id(cluster_id),
+            config.settings.partitions,
+            Disk() if is_kept else UnsyncedDisk(),
+            segment_size=config.offsets_segment_bytes,
+            delete_retention_ms=config.delete_retention_ms,
+        )
+        try:
+            log = await asyncio.get_running_loop().run_in_executor(None, opening)
+        except BlockingIOError:
+            raise MetashellError(f"{directory}: another process has the log of groups") from None
+        except OSError as error:
+            raise PathError.of(error.filename or directory, error) from None
+        return cls(log, directory if is_kept else None, folder)
 
 
 class Groups:
@@ -187,8 +240,10 @@ class Groups:
         origin: str = "",
         allows: Allows | None = None,
         credentials: Credentials | None = None,
+        opened: OpenedLog | None = None,
     ) -> None:
         self._on_change = on_change
+        self._opened = opened
         self._on_event = on_event
         self._told = NONE
         self._task: asyncio.Task[None] | None = None
@@ -213,7 +268,8 @@ class Groups:
         def tell(line: str) -> None:
             on_event(config.node_id, line)
 
-        self.server = GroupServer(config, cluster_id, image, ask, features, tell, allows=allows, credentials=credentials)
+        log = None if opened is None else opened.log
+        self.server = GroupServer(config, cluster_id, image, ask, features, tell, allows=allows, credentials=credentials, log=log)
         protocol = listener_security(config.properties, config.listener).protocol
         self._broker = FakeBroker(
             config.node_id,
@@ -227,7 +283,7 @@ class Groups:
         )
 
     @classmethod
-    def of_quorum(
+    async def of_quorum(
         cls,
         properties: Mapping[str, str],
         cluster_id: str,
@@ -237,22 +293,28 @@ class Groups:
         on_change: Callable[[], None],
         on_event: Callable[[int, str], None],
         running: Callable[[], ControllerServer | None],
+        directory: str,
+        *,
+        is_kept: bool,
     ) -> Groups:
         """As the properties of a controller say, on a port that the system picks unless they name one. `running` has the authorizer.
 
+        The log lies in `directory`, the log directory of one of the controllers, which is thrown away unless it is kept.
         Errors: MetashellError.
         """
         values = config_of(properties).values
         access = access_of(properties, running)
-        if LISTENER in properties:
-            return cls(read_config(values), cluster_id, image, active, client, on_change, on_event, **access)
-        reserved = reserve(1)
+        reserved = None if LISTENER in properties else reserve(1)
         try:
-            made = cls(read_config(values, reserved.numbers[0]), cluster_id, image, active, client, on_change, on_event, **access)
+            config = read_config(values) if reserved is None else read_config(values, reserved.numbers[0])
+            opened = await OpenedLog.open(config, directory, cluster_id, is_kept=is_kept)
+            made = cls(config, cluster_id, image, active, client, on_change, on_event, opened=opened, **access)
         except BaseException:
-            reserved.close()
+            if reserved is not None:
+                reserved.close()
             raise
-        made._release = reserved.close
+        if reserved is not None:
+            made._release = reserved.close
         return made
 
     @property
@@ -269,7 +331,9 @@ class Groups:
         """Listen and register. Errors: MetashellError."""
         address = await self.server.open()
         id = self._broker.id
-        self._on_event(id, f"groups: broker {id} on {address}; {WARNING}")
+        self._on_event(id, f"groups: broker {id} on {address}; {LOST if self._opened is None else self._opened.says}")
+        for partition, repair in () if self._opened is None else self._opened.log.repairs:
+            self._on_event(id, f"groups: {TOPIC}-{partition}/{repair}; cut there, as after a crash")
         self._on_event(id, f"groups: {access_line(self.server.config)}")
         self._task = asyncio.get_running_loop().create_task(self._broker.run())
 
@@ -283,6 +347,8 @@ class Groups:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self.server.close()
+        if self._opened is not None:
+            self._opened.throw_away()
         self._release()
 
     def _moved(self) -> None:
@@ -367,6 +433,7 @@ async def groups_beside(server: ControllerServer, on_event: Callable[[str], None
     client = AsyncClient((), client_id=f"groups-{config.node.node_id}", attempts_max=1, security=security)
     wanted = replace(read_config(config.node.values), allow_plaintext=config.allow_plaintext)
     cluster_id = server.machine.controller.state.settings.cluster_id
+    opened = await OpenedLog.open(wanted, config.directory, cluster_id)
     groups = Groups(
         wanted,
         cluster_id,
@@ -375,6 +442,7 @@ async def groups_beside(server: ControllerServer, on_event: Callable[[str], None
         client,
         on_event=lambda id, line: on_event(line),
         origin=f" {config.node.node_id}",
+        opened=opened,
         **access_of(config.properties, lambda: server),
     )
     end = server.watch(groups.look)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from metashell.common.errors import PathError, UsageError
 from metashell.common.forms import counted
-from metashell.groups.server import COORDINATOR, EMBEDDED, is_wanted
+from metashell.disk.config import config_of
+from metashell.groups.server import COORDINATOR, DURABLE, EMBEDDED, is_wanted
 from metashell.metadata.image import EMPTY_IMAGE
 from metashell.net.addresses import Address
 from metashell.quorum.embedded.background import LoopThread
@@ -58,8 +59,9 @@ class EmbeddedQuorum:
     default the newest for production; `features` levels by name; `properties` settings of server.properties for every controller.
     `directory` keeps the quorum's files there, and opens those that are there; without one they are thrown away. `ports` by default are
     those that the system picks. `static` makes a quorum of controller.quorum.voters. `linger_ms` is controller.quorum.append.linger.ms,
-    0 by default. `fake_brokers` are brokers that register and do nothing else, so that topics can be made. `on_event` gets a controller's
-    id and a line for each event, on the quorum's thread.
+    0 by default. `fake_brokers` are brokers that register and do nothing else, so that topics can be made. `groups` lets consumers form
+    groups; they are kept in `directory` and survive the process, unless `durable` is False. `on_event` gets a controller's id and a line
+    for each event, on the quorum's thread.
 
     Python's garbage collector is left as the process has it: with hundreds of thousands of partitions its full collections hold the
     controllers up for tenths of a second, which `metashell server` avoids.
@@ -81,12 +83,14 @@ class EmbeddedQuorum:
         linger_ms: int | None = None,
         fake_brokers: int = 0,
         groups: bool = False,
+        durable: bool = True,
         on_event: Callable[[int, str], None] = lambda id, line: None,
     ) -> None:
         """Check the options; nothing is started or written. Errors: UsageError."""
         settings = {name: _text(value) for name, value in (properties or {}).items()}
         if groups:
             settings[COORDINATOR] = EMBEDDED
+            settings |= {} if durable else {DURABLE: "false"}
         is_wanted(settings)  # a kind of coordinator that there is not is refused here
         if linger_ms is not None:
             settings["controller.quorum.append.linger.ms"] = str(linger_ms)
@@ -437,7 +441,7 @@ class EmbeddedQuorum:
 
         async def begin() -> None:
             members = self._running_members()
-            groups = Groups.of_quorum(
+            groups = await Groups.of_quorum(
                 properties,
                 layout.cluster_id,
                 lambda: self.image,
@@ -446,6 +450,8 @@ class EmbeddedQuorum:
                 self._changed,
                 self._on_event,
                 lambda: members.authority,
+                config_of(layout.places[0].properties).metadata_log_directory,
+                is_kept=self._kept is not None,
             )
             self._groups = groups
             await groups.open()

@@ -19,7 +19,6 @@ import pytest
 from metashell.cli.admin.protocol import AdminError
 from metashell.cli.cluster.noun_tool import Work
 from metashell.cli.connection import cluster_of
-from metashell.cli.tool_list import TOOLS
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from metashell.common.errors import MetashellError, UsageError
 from metashell.net.addresses import ConnectError
@@ -28,6 +27,7 @@ from metashell.quorum.observer.controllers import Refused
 from tests.administering import lines
 from tests.cli.conftest import command_line, environment
 from tests.quick import quick
+from tools.tool_list import TOOLS
 
 LIMIT_S = 120
 VARIABLES = ("METASHELL_BOOTSTRAP_SERVER", "METASHELL_BOOTSTRAP_CONTROLLER", "METASHELL_COMMAND_CONFIG")

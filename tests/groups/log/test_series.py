@@ -14,8 +14,8 @@ from metashell.groups.log import Decoder, KeysOf
 from metashell.groups.log.fold import Fold
 from metashell.groups.log.series import APART_MAX_MS, Series, add_reasons, find_series
 from metashell.groups.log.timeline import build_timeline
-from metashell.groups.log.timeline_events import Timeline
-from metashell.groups.server_log import ServerLog, read_server_log
+from metashell.groups.log.timeline_events import Timeline, read_server_log
+from metashell.groups.notes import ServerLog
 from metashell.groups.topics import KnownTopics
 from tests.groups.log.series_golden import recorded_batches, server_log_lines
 from tests.groups.log.test_fold import GROUPS, offset_key

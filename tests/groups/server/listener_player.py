@@ -12,7 +12,8 @@ from metashell.codec.registry import message_type
 from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
 from metashell.groups.decision import Answer
 from metashell.groups.server import GroupServerConfig
-from metashell.groups.server.server import ClientIdentity, GroupServer
+from metashell.groups.server.machine import ClientIdentity
+from metashell.groups.server.server import GroupServer
 from metashell.metadata.image.image import MetadataDelta, MetadataImage
 from metashell.net.api_versions import KRAFT_FEATURES
 from metashell.net.frames import decode_response, encode_request

@@ -13,8 +13,9 @@ from metashell.codec.codes import ACL_OPERATIONS, ACL_RESOURCE_TYPES
 from metashell.codec.error_codes import GROUP_AUTHORIZATION_FAILED, NONE, TOPIC_AUTHORIZATION_FAILED
 from metashell.groups.coordinator.coordinator import HANDLERS
 from metashell.groups.server import Allows, Asker, Rights
+from metashell.groups.server.machine import ClientIdentity
 from metashell.groups.server.request_rights import RULES, narrow
-from metashell.groups.server.server import FORWARDED, ClientIdentity, GroupServer
+from metashell.groups.server.server import FORWARDED, GroupServer
 from metashell.groups.server.topic_requests import TOPIC, Cluster
 from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address

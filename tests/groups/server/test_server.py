@@ -16,12 +16,14 @@ from metashell.codec import messages
 from metashell.codec.codes import DESCRIBE_CONFIGS
 from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from metashell.common.errors import EncodeError
-from metashell.groups.coordinator.coordinator import Written
+from metashell.groups.coordinator.coordinator import GroupCoordinator, Shard, Written
 from metashell.groups.decision import Record
 from metashell.groups.server import Allows, GroupServerConfig, topic_requests
-from metashell.groups.server.server import FORWARDED, Ask, ClientIdentity, GroupServer
+from metashell.groups.server.machine import ClientIdentity, SystemChance
+from metashell.groups.server.server import FORWARDED, Ask, GroupServer
 from metashell.groups.server.topic_requests import TOPIC, OffsetsLog
 from metashell.groups.state import Settings
+from metashell.groups.topics import KnownTopics
 from metashell.metadata.image import MetadataImage
 from metashell.net.api_versions import KRAFT_FEATURES
 from metashell.net.frames import decode_response, encode_request, frame, request_type, response_type
@@ -243,7 +245,8 @@ async def test_what_no_log_can_hold_ends_a_connection_and_is_not_written(image: 
 
 def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [Written(number, 0, (commit_of(number),)) for number in range(3)]
-    log = OffsetsLog(batches)
+    shard = Shard(GroupCoordinator(Settings(), SystemChance(), KnownTopics()), batches)
+    log = OffsetsLog(shard)
 
     def refuse(batch: Written) -> bytes:
         raise EncodeError("it does not fit")
@@ -251,8 +254,8 @@ def test_a_batch_that_is_not_encoded_is_in_neither_list(monkeypatch: pytest.Monk
     with monkeypatch.context() as patched:
         patched.setattr(topic_requests, "batch_bytes", refuse)
         with pytest.raises(EncodeError):
-            log.read(0, 1000)
-    assert log.read(1, 1) == topic_requests.batch_bytes(batches[1])
+            log.read(0, 0, 1000)
+    assert log.read(0, 1, 1) == topic_requests.batch_bytes(batches[1])
 
 
 def test_an_answer_that_does_not_fit_is_told_once_for_each_client_and_cause(image: MetadataImage) -> None:

@@ -71,7 +71,7 @@ def test_there_is_one_broker_and_it_leads_everything(quorum: EmbeddedQuorum, cli
         (id, NODE_ID, (NODE_ID,)) for id in range(3)
     ]
     assert (nope.error_code, bad.error_code) == (UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION)
-    assert offsets.is_internal and len(offsets.partitions) == 1
+    assert offsets.is_internal and len(offsets.partitions) == 50
     assert {topic.name for topic in client.request(messages.MetadataRequest(topics=None)).topics} >= {"t", TOPIC}
     assert client.request(messages.MetadataRequest(topics=()), version=0).topics
     assert not client.request(messages.MetadataRequest(topics=())).topics
@@ -98,7 +98,7 @@ def test_logs_are_empty(client: Client, timestamp: int, offset: int) -> None:
 
 
 def test_partitions_that_are_not_there_have_no_offsets(quorum: EmbeddedQuorum, client: Client) -> None:
-    for topic, partition in (("t", 3), ("nope", 0), (TOPIC, 1)):
+    for topic, partition in (("t", 3), ("nope", 0), (TOPIC, 50)):
         assert client.request(listed(topic, partition, -1)).topics[0].partitions[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
     topic_id = quorum.image.topics.by_name["t"].id
     codes = []

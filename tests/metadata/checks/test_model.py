@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import metashell.metadata.checks.rules
-from metashell.cli.tool_list import TOOLS
 from metashell.metadata.checks import BAD, Check, Facts, Finding, Found, Health, Verdict, all_checks, judge
 from metashell.metadata.checks.facts import _MISSING as NEEDS
 from metashell.metadata.checks.model import UNUSUAL
 from metashell.metadata.image import EMPTY_IMAGE
 from tools import gen_checks
 from tools.generated import ROOT, stale
+from tools.tool_list import TOOLS
 
 CHECKS = all_checks()
 

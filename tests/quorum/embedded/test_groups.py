@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
+from errno import EIO
 
 import pytest
 
 from metashell.codec import messages
+from metashell.codec.error_codes import COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 from metashell.common.errors import UsageError
+from metashell.groups.log.group_log import GroupFlush
 from metashell.groups.server import NODE_ID, GroupServerConfig
 from metashell.groups.state import Settings
 from metashell.net.addresses import ConnectError, parse_addresses
@@ -93,6 +97,77 @@ def test_a_quorum_that_is_kept_serves_groups_again(tmp_path_factory: pytest.Temp
         assert beat(client, 0).member_epoch == 2
     with pytest.raises(QuorumError, match="no group coordinator runs"):
         _ = again.bootstrap_servers
+
+
+def commit(client: Client, topic_id: bytes, offset: int) -> None:
+    made = messages.OffsetCommitRequest
+    partition = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    answer = client.request(made(group_id="offsets", topics=(made.OffsetCommitRequestTopic(topic_id=topic_id, partitions=(partition,)),)))
+    assert answer.topics[0].partitions[0].error_code == 0
+
+
+def committed(client: Client) -> dict[int, int]:
+    made = messages.OffsetFetchRequest
+    answer = client.request(made(groups=(made.OffsetFetchRequestGroup(group_id="offsets", topics=None),), require_stable=True))
+    return {one.partition_index: one.committed_offset for topic in answer.groups[0].topics for one in topic.partitions}
+
+
+def test_a_member_and_what_it_committed_survive_a_kill_at_any_moment(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("killed")
+    with EmbeddedQuorum(1, groups=True, directory=folder / "first") as first, Client(parse_addresses(first.bootstrap_servers)) as client:
+        topic_id = first.create_topic("t", 2)
+        epoch = beat(client, 0).member_epoch
+        commit(client, topic_id, 7)
+        # What lies in the directory now is what kill -9 leaves: nothing is flushed or closed.
+        shutil.copytree(folder / "first", folder / "left", ignore=shutil.ignore_patterns(".lock", ".groups.lock"))
+        commit(client, topic_id, 8)
+    shutil.rmtree(folder / "first")
+    (folder / "left").rename(folder / "first")
+    with EmbeddedQuorum(directory=folder / "first") as again, Client(parse_addresses(again.bootstrap_servers)) as client:
+        answer = beat(client, epoch)
+        assert (answer.member_epoch, answer.assignment) == (epoch, None), "it goes on with its partitions"
+        assert committed(client) == {0: 7}
+        listed = client.request(messages.MetadataRequest(topics=None)).topics
+        assert {topic.name: len(topic.partitions) for topic in listed} == {"t": 2, "__consumer_offsets": 50}
+
+
+def test_groups_that_are_not_durable_leave_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    kept = tmp_path_factory.mktemp("not-durable")
+    with EmbeddedQuorum(1, groups=True, durable=False, directory=kept) as first, Client(parse_addresses(first.bootstrap_servers)) as client:
+        commit(client, first.create_topic("t", 2), 7)
+        assert committed(client) == {0: 7}
+    assert not list(kept.rglob("__consumer_offsets-*"))
+    with EmbeddedQuorum(directory=kept) as again, Client(parse_addresses(again.bootstrap_servers)) as client:
+        assert committed(client) == {}
+
+
+def test_a_disk_that_fails_ends_the_groups_and_not_the_controller(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    directory = tmp_path_factory.mktemp("failing")
+    with (
+        EmbeddedQuorum(1, groups=True, directory=directory, on_event=lambda id, line: told.append(line)) as quorum,
+        Client(parse_addresses(quorum.bootstrap_servers)) as client,
+    ):
+        topic_id = quorum.create_topic("t", 2)
+        commit(client, topic_id, 7)
+
+        def fail(flush: GroupFlush) -> None:
+            raise OSError(EIO, "Input/output error", str(directory))
+
+        monkeypatch.setattr(GroupFlush, "sync", fail)
+        made = messages.OffsetCommitRequest
+        partition = made.OffsetCommitRequestPartition(partition_index=0, committed_offset=8, committed_metadata="")
+        request = made(group_id="offsets", topics=(made.OffsetCommitRequestTopic(topic_id=topic_id, partitions=(partition,)),))
+        for _ in range(2):
+            assert client.request(request).topics[0].partitions[0].error_code == NOT_COORDINATOR
+        asked = messages.FindCoordinatorRequest(key_type=0, coordinator_keys=("offsets",))
+        assert client.request(asked).coordinators[0].error_code == COORDINATOR_NOT_AVAILABLE
+        assert quorum.create_topic("u", 1)
+    assert [line for line in told if "Input/output error" in line] == [
+        f"groups: {directory}: Input/output error; groups are served no more until this process is started again"
+    ]
 
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.common.values import uuid_text
+from metashell.common.values import group_log_topic_id, uuid_text
 from metashell.metadata.checks.facts import IMAGE, LOG, TOPIC_DIRECTORIES, TopicNote
 from metashell.metadata.checks.model import BAD, UNUSUAL, Evidence, Found, check
 from metashell.metadata.checks.nodes import image_of, nodes_of, repairing
@@ -35,7 +35,10 @@ class _Placed(NamedTuple):
 
 
 def _placed(facts: Facts) -> Iterator[_Placed]:
-    """The directories that a broker loads as logs, without those that it renamed. A node that is only a controller loads none."""
+    """The directories that a broker loads as logs, without those that it renamed. A node that is only a controller loads none.
+
+    A controller of ours that serves groups keeps their log in such directories, with a topic id that the metadata does not have.
+    """
     for node in nodes_of(facts):
         image, config = image_of(node, facts), node.configuration
         if node.stored_id is None or image is None or (config is not None and config.roles == {"controller"}):
@@ -43,7 +46,7 @@ def _placed(facts: Facts) -> Iterator[_Placed]:
         topics = image.topics
         for directory in node.directories:
             for place in directory.partitions:
-                if place.suffix:
+                if place.suffix or (node.cluster_id and place.topic_id == group_log_topic_id(node.cluster_id)):
                     continue
                 of_id = topics.by_id.get(place.topic_id) if isinstance(place.topic_id, bytes) else None
                 has_it = of_id is not None and of_id.has_partition(place.partition)
