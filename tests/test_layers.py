@@ -79,7 +79,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     },
     "shell": {"": {"commands"}, "commands": {""}, "terminal": {"", "commands"}},
     "cli": {
-        "": {"admin", "cluster", "controllers", "groups", "inspect", "kafka", "tables"},
+        "": {"admin"},
         "admin": set(),
         "cluster": {"", "admin"},
         "groups": {"", "admin", "cluster"},

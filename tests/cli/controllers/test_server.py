@@ -259,7 +259,7 @@ def test_a_password_in_a_setting_is_never_repeated(place: Callable[[str], Place]
 GROUPS = ("--override", "group.coordinator=embedded")
 
 
-def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Callable[[str], Place]) -> None:
+def test_groups_are_served_beside_a_controller_which_says_where_they_are_kept(place: Callable[[str], Place]) -> None:
     mine = place("mine")
     mine.format()
     for setting, why in (
@@ -275,7 +275,7 @@ def test_groups_are_served_beside_a_controller_which_says_what_is_lost(place: Ca
     server = mine.begin(*GROUPS, "--override", listener)
     lines = wait_for(server.stderr, "groups: ")
     address = listener.partition("=")[2]
-    assert f"groups: broker 100 on {address}; groups and offsets are in memory and are lost with this process" in lines[-1]
+    assert f"groups: broker 100 on {address}; groups and offsets are kept in {mine.directory}, partitions have no data" in lines[-1]
     assert "anybody who can connect (User:ANONYMOUS) may join and delete all groups" in wait_for(server.stderr, "may join")[-1]
     with Client([parse_address(address)], deadline_ms=LIMIT_S * 1000, attempts_max=0) as client:
         answer = client.request(messages.MetadataRequest(topics=None))
