@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from metashell.cli.groups.command import main
 from metashell.codec.consumer_protocol import Subscription, subscription_bytes
 from tests.interop.one_broker import OneBroker, one_broker
 from tests.interop.real_groups import Connection
+from tests.interop.test_java_members import Members
 from tests.java import KAFKA, kafka
 from tests.running import Outcome, run_main
 
@@ -28,6 +30,7 @@ PLAIN = 30
 OFFSETS = {"reader": 2, "late": 0, "ahead": 33}
 MARKED = "marked"
 """A group that has committed the last record of a committed transaction, and not the marker behind it."""
+SOON = "heartbeat.interval.ms=100 partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor"
 SETTINGS = {"transaction.state.log.num.partitions": 1, "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1}
 
 
@@ -154,3 +157,71 @@ def test_a_live_rebalance_waits_for_a_member_id_that_is_not_used(broker: OneBrok
     finally:
         member.close()
         ghost.close()
+
+
+# ---- Java's consumers
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < ends_at
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def members(broker: OneBroker) -> Iterator[Members]:
+    made = Members(broker.bootstrap)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_java_processes_that_share_an_instance_id_are_a_series(broker: OneBroker, members: Members) -> None:
+    started = [f"pod{number}" for number in range(4)]
+    for number, name in enumerate(started, start=1):
+        members.order(f"start {name} held group.id=twins group.instance.id=payments-0 {SOON}")
+        # Each is assigned the partition; whom it put out says so at its next heartbeat.
+        members.wait({name}, 1)
+        members.wait(set(started[: number - 1]), 2 * (number - 1))
+    assert [event[1:] for event in members.events(set(started)) if event[1] == "failed"] == [("failed", "FencedInstanceIdException")] * 3
+    series = objects("why", "twins", broker.directory)[0]
+    assert (series["series"], series["count"], series["details"]["instance"]) == ("replaced", 3, "payments-0")
+    assert series["text"].startswith("payments-0 was replaced 3 times in ")
+    members.order("close pod3")
+
+
+def test_a_java_reader_of_committed_records_is_held(broker: OneBroker, members: Members) -> None:
+    members.order(
+        "start reader held group.id=java-reader isolation.level=read_committed enable.auto.commit=true auto.commit.interval.ms=50"
+    )
+    members.wait({"reader"}, 1)
+
+    def lag(*words: str | Path) -> dict[str, Any]:
+        (row,) = objects("lag", "java-reader", *words)
+        return row
+
+    live = ("--over", "0s", "-b", broker.bootstrap)
+    eventually(lambda: [one["offset"] for one in objects("offsets", "java-reader", "-b", broker.bootstrap)] == [2])
+    for row in (lag(*live), lag(broker.directory)):
+        assert (row["offset"], row["lag"], row["readable_lag"], row["verdict"]) == (2, 1 + PLAIN, 0, "held")
+        assert row["held_by"]["transactional"] == "hung-1" and "holds held-0 open from offset 2" in row["why"]
+    members.order("close reader")
+
+
+def test_a_group_that_waits_for_a_java_member_says_since_when_and_for_whom(broker: OneBroker, members: Members) -> None:
+    members.order(f"start quick held group.id=waits {SOON}")
+    members.wait({"quick"}, 1)
+    members.order("stall quick 15000")
+    members.wait({"quick"}, 2)
+    members.order(f"start other held group.id=waits {SOON}")
+
+    def notes() -> dict[str, str]:
+        (found,) = objects("describe", "waits", "-b", broker.bootstrap)
+        return {one["note"]: one["text"] for one in found["notes"]} if found["state"] == "PreparingRebalance" else {}
+
+    eventually(lambda: "waits-for" in notes())
+    said = notes()
+    assert re.match(r"the rebalance began after \S+, when generation 1 was written", said["since"])
+    assert said["waits-for"].startswith("the rebalance waits for those of 2 members that have not joined again")

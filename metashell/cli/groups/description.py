@@ -300,14 +300,14 @@ def description_lines(description: GroupDescription) -> Iterator[str]:
     yield terminal_line(f"{summary.group_id}: {summary.kind} group, {summary.state}, {counted(len(description.members), 'member')}")
     for line in aligned([[f"  {name}", value] for name, value in _facts(summary, description)]):
         yield line
-    for member in description.members:
-        yield terminal_line(_member_line(member))
-        for line in aligned([[f"    {name}", value] for name, value in _member_facts(member)]):
-            yield line
     for finding in description.findings:
         yield terminal_line(f"  finding: {finding}")
     for note in description.notes:
         yield terminal_line(f"  note: {note['text']}")
+    for member in description.members:
+        yield terminal_line(_member_line(member))
+        for line in aligned([[f"    {name}", value] for name, value in _member_facts(member)]):
+            yield line
 
 
 def _facts(summary: GroupSummary, description: GroupDescription) -> Iterator[tuple[str, str]]:

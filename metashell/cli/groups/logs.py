@@ -249,7 +249,8 @@ def _describe_group(work: Work) -> None:
     topics = NamedTopics(work)
     for found in found_groups(work, read_logs(work), work.values.group):
         description = describe_found_group(found, topics)
-        notes = (*rebalance_notes(description, is_live=False, log=log), *assignment_notes(description, topics.whole()))
+        # What the records show comes before what they may not show yet.
+        notes = (*assignment_notes(description, topics.whole()), *rebalance_notes(description, is_live=False, log=log))
         description = replace(description, notes=tuple(note.as_object() for note in notes))
         show_description(work, description)
         if description.summary.findings:

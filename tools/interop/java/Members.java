@@ -15,7 +15,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /**
  * Real consumers, each polling in a thread of its own. A line of standard input is an order:
  *
- * start NAME TOPICS KEY=VALUE..    subscribe NAME TOPICS    close NAME    commit NAME TOPIC PARTITION OFFSET
+ * start NAME TOPICS KEY=VALUE..    subscribe NAME TOPICS    close NAME    commit NAME TOPIC PARTITION OFFSET    stall NAME MS
  *
  * Each callback, and what was done, is a line `NAME EVENT PARTITIONS OWNED GENERATION`: numbers of partitions that the callback was told,
  * and that were owned during it.
@@ -115,6 +115,11 @@ public class Members {
                                 consumer.commitSync(Map.of(partition,
                                     new org.apache.kafka.clients.consumer.OffsetAndMetadata(Long.parseLong(order[4]))));
                                 say(name, "committed", consumer.committed(java.util.Set.of(partition)).get(partition).offset());
+                            }
+                            case "stall" -> {
+                                say(name, "stalls");
+                                Thread.sleep(Long.parseLong(order[2]));
+                                say(name, "polls");
                             }
                             default -> {
                                 consumer.close();
