@@ -15,7 +15,8 @@ from metashell.codec.batches import Record
 from metashell.common.values import uuid_from_text
 from metashell.net.addresses import Address
 from metashell.net.client import Client
-from tests.interop.real_groups import RealGroups
+from tests.interop.real_groups import Connection, RealGroups
+from tests.interop.test_group_lag import eventually
 from tests.java import KAFKA, kafka
 from tests.running import Outcome, run_main
 
@@ -159,6 +160,72 @@ def test_share_groups_are_reset_as_kafka_resets_them(groups: RealGroups, written
     ours(groups, "delete-offsets", "shared", "--topic", "changes", "--yes")
     ours(groups, "delete", "shared", "--yes")
     assert "shared" not in theirs(groups, SHARE, "--list").split()
+
+
+STREAMS = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+
+
+def streams_group(groups: RealGroups, group: str, *more: str) -> set[str]:
+    """A streams group that reads `streams-in`, whose member has left again; its internal topics, which the broker made."""
+    names = {f"{group}-store-changelog", f"{group}-x-repartition"}
+
+    def topic(name: str, partitions: int) -> dict[str, object]:
+        return {"name": name, "partitions": partitions, "replicationFactor": 1, "topicConfigs": []}
+
+    first = {"subtopologyId": "0", "sourceTopics": ["streams-in"], "repartitionSinkTopics": [f"{group}-x-repartition"]}
+    second = {"subtopologyId": "1", "sourceTopics": [], "repartitionSinkTopics": []}
+    changelogs = [topic(f"{group}-store-changelog", 0), *(topic(name, 0) for name in more)]
+    for part, of_state, of_source in ((first, changelogs, []), (second, [], [topic(f"{group}-x-repartition", 2)])):
+        part |= {"sourceTopicRegex": [], "copartitionGroups": [], "stateChangelogTopics": of_state, "repartitionSourceTopics": of_source}
+    none = dict.fromkeys(("instanceId", "rackId", "userEndpoint", "taskOffsets", "taskEndOffsets"))
+    fields = {"groupId": group, "memberId": "m" * 22, "endpointInformationEpoch": 0, "rebalanceTimeoutMs": 20_000, "processId": "p", **none}
+    fields |= {"activeTasks": [], "standbyTasks": [], "warmupTasks": [], "clientTags": [], "shutdownApplication": False}
+    connection = Connection(groups.port, "streams")
+    joined = {**fields, "memberEpoch": 0, "topology": {"epoch": 1, "subtopologies": [first, second]}}
+    assert connection.ask("StreamsGroupHeartbeat", 0, joined)["errorCode"] == 0
+    eventually(lambda: names <= topics_of(groups))
+    assert connection.ask("StreamsGroupHeartbeat", 0, {**fields, "memberEpoch": -1, "topology": None})["errorCode"] == 0
+    connection.close()
+    return names
+
+
+def topics_of(groups: RealGroups) -> set[str]:
+    done = run_main(tool_of("topics"), ["list", "-b", f"localhost:{groups.port}", "-o", "jsonl"], cwd=Path(__file__).parent)
+    return {json.loads(line)["topic"] for line in done.stdout.splitlines()}
+
+
+def test_internal_topics_of_streams_groups_go_only_when_they_are_named(groups: RealGroups) -> None:
+    groups.topic("streams-in", 2)
+    scope = ("--topic", "streams-in", "--to-earliest")
+    made = {name: streams_group(groups, name) for name in ("by-theirs", "by-ours", "by-name", "by-delete")}
+    stays = ours(groups, "reset-offsets", "by-ours", *scope, "--execute")
+    assert b"internal" not in stays.stdout and made["by-ours"] <= topics_of(groups)
+    dry = ours(groups, "reset-offsets", "by-ours", *scope, "--delete-all-internal-topics", "-o", "jsonl")
+    rows = [json.loads(line) for line in dry.stdout.splitlines()]
+    assert {row["topic"] for row in rows if row["type"] == "internal_topic"} == made["by-ours"] <= topics_of(groups)
+    assert {row["result"] for row in rows} == {"would be set", "would be deleted"}
+    ours(groups, "reset-offsets", "by-ours", *scope, "--delete-all-internal-topics", "--execute")
+    theirs(groups, STREAMS, "--reset-offsets", "--group", "by-theirs", "--all-input-topics", "--to-earliest", "--execute", *ALL)
+    eventually(lambda: not (made["by-ours"] | made["by-theirs"]) & topics_of(groups))
+    ours(groups, "reset-offsets", "by-name", *scope, "--delete-internal-topic", "by-name-x-repartition", "--execute")
+    eventually(lambda: made["by-name"] & topics_of(groups) == {"by-name-store-changelog"})
+    # Kafka's tool deletes any topic that it is given here, an input topic too.
+    for name in ("streams-in", "by-delete-x-repartition"):
+        done = ours(groups, "reset-offsets", "by-name", *scope, "--delete-internal-topic", name, "--execute", status=2)
+        assert f"{name}: is no internal topic of by-name (its topology has: by-name-store-changelog, by-name-x-repartition)" in done.stderr
+    streams_group(groups, "by-foe", "orders-of-others")
+    done = ours(groups, "reset-offsets", "by-foe", *scope, *ALL, "--execute", status=2)
+    assert "orders-of-others: a member of by-foe called it an internal topic" in done.stderr
+    ours(groups, "reset-offsets", "no-streams", *scope, "--execute")
+    assert "only streams groups have internal topics" in ours(groups, "reset-offsets", "no-streams", *scope, *ALL, status=2).stderr
+    shown = ours(groups, "delete", "by-delete", *ALL, "--dry-run")
+    assert b"by-delete-x-repartition: would be deleted" in shown.stdout and made["by-delete"] <= topics_of(groups)
+    ours(groups, "delete", "by-delete", *ALL, "--yes")
+    eventually(lambda: not made["by-delete"] & topics_of(groups))
+    assert "streams-in" in topics_of(groups)
+
+
+ALL = ("--delete-all-internal-topics",)
 
 
 def test_what_cannot_be_reset_is_named(groups: RealGroups, written: tuple[str, str]) -> None:

@@ -27,6 +27,8 @@ CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 SHARE: Final = "share"
 STREAMS: Final = "streams"
+INTERNAL_TOPICS: Final = "internal_topics"
+"""The detail of a streams group that lists its changelogs and repartition topics, as its topology names them."""
 _RETRIED: Final = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
 _PAUSE_S: Final = 0.1
 _MANY_KEYS_SINCE: Final = 4
@@ -260,7 +262,11 @@ def _streams(group: Any, node: int) -> GroupDescription:
     )
     found = _modern(group, node, STREAMS, members, None, STREAMS)
     topology = group.topology
-    return found if topology is None else replace(found, details={"topology_epoch": topology.epoch})
+    if topology is None:
+        return found
+    parts = topology.subtopologies or ()
+    internal = sorted({topic.name for part in parts for topic in (*part.state_changelog_topics, *part.repartition_source_topics)})
+    return replace(found, details={"topology_epoch": topology.epoch, INTERNAL_TOPICS: internal})
 
 
 def _named(assignment: Any) -> Parts:

@@ -24,9 +24,18 @@ from metashell.cli.admin.group_changes import (
     offsets_at,
     share_offsets,
 )
-from metashell.cli.admin.groups import CLASSIC, CONSUMER, SHARE, STREAMS, committed_offsets, describe_group, list_groups
+from metashell.cli.admin.groups import (
+    CLASSIC,
+    CONSUMER,
+    INTERNAL_TOPICS,
+    SHARE,
+    STREAMS,
+    committed_offsets,
+    describe_group,
+    list_groups,
+)
 from metashell.cli.admin.protocol import AdminError
-from metashell.cli.admin.topics import list_topics
+from metashell.cli.admin.topics import delete_topics, list_topics
 from metashell.cli.cluster.noun_tool import Work, run_command
 from metashell.cli.groups.description import find_brokers
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, LEADER_NOT_AVAILABLE, NON_EMPTY_GROUP, UNKNOWN_TOPIC_OR_PARTITION
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from metashell.common.options import CommandSpec
+    from metashell.groups.view import GroupDescription
 
 RESET_COLUMNS = ("group", "topic", "partition", "current", "offset", "result")
 DELETE_COLUMNS = ("topic", "partition", "result")
@@ -64,10 +74,11 @@ def delete_group_offsets(command: CommandSpec, words: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group without members. `kind` is consumer for one that does not exist yet: a commit makes it."""
+    """A group without members. `kind` is consumer for one that does not exist yet: a commit makes it. `topics` are to be deleted too."""
 
     id: str
     kind: str
+    topics: tuple[str, ...] = ()
 
 
 def _reset(work: Work) -> None:
@@ -80,17 +91,20 @@ def _reset(work: Work) -> None:
     ids = _group_ids(work)
     plans = _plans_of_file(values.from_file, ids) if values.from_file is not None else {}
     rows: list[dict[str, object]] = []
+    topics: list[dict[str, object]] = []
     for group in _groups_to_change(work, ids if not plans or values.all_groups else [id for id in ids if id in plans]):
         try:
-            rows += _reset_group(work, group, scenario, plans.get(group.id, {}))
+            found, is_whole = _reset_group(work, group, scenario, plans.get(group.id, {}))
+            rows += found
+            topics += _delete_internal(work, group, is_dry=not values.execute) if is_whole else ()
         except AdminError as error:
             work.failed(error, type="group", group=group.id)
     if values.export:
         for line in _csv_lines(rows, has_group=values.all_groups or len(ids) > 1):
             work.display.line(line)
     else:
-        work.rows(rows, RESET_COLUMNS, none="no offset to reset")
-    if rows and not values.execute:
+        work.rows([*rows, *topics], RESET_COLUMNS, none="no offset to reset")
+    if (rows or topics) and not values.execute:
         work.note("a dry run: nothing was changed; --execute does it")
 
 
@@ -134,24 +148,74 @@ def _group_ids(work: Work) -> list[str]:
 
 def _groups_to_change(work: Work, ids: Iterable[str]) -> Iterator[_Group]:
     """Yield the groups that have no members; the others are reported."""
+    values = work.values
     for id in ids:
         try:
-            found = describe_group(work.admin, id).summary
+            description = describe_group(work.admin, id)
+            found, topics = description.summary, _internal_topics(work, description)
         except AdminError as error:
             if error.code != GROUP_ID_NOT_FOUND:
                 work.failed(error, type="group", group=id)
                 continue
-            yield _Group(id, CONSUMER)
+            if not values.delete_internal_topic and not values.delete_all_internal_topics:
+                yield _Group(id, CONSUMER)
+            else:
+                work.failed(error, type="group", group=id)
             continue
         if found.state not in ("Empty", "Dead"):
             words = f"The group is not empty: it is {found.state} and has {counted(found.members or 0, 'member')}. Stop them first."
             work.failed(AdminError(NON_EMPTY_GROUP, words, id), type="group", group=id)
             continue
-        yield _Group(id, found.kind)
+        yield _Group(id, found.kind, topics)
 
 
-def _reset_group(work: Work, group: _Group, scenario: str, plan: Mapping[Key, int]) -> list[dict[str, object]]:
-    """Return the rows of a group; with --execute its offsets are set before. Errors: AdminError."""
+def _internal_topics(work: Work, description: GroupDescription) -> tuple[str, ...]:
+    """Return the internal topics of a group that are to be deleted with it. Errors: UsageError for one that is not the group's.
+
+    The topology comes from a member. A name in it that does not begin with the group's, as those of Kafka Streams do, is refused.
+    """
+    values, id = work.values, description.summary.group_id
+    wanted = list(dict.fromkeys(getattr(values, "delete_internal_topic", ())))
+    if not wanted and not values.delete_all_internal_topics:
+        return ()
+    if description.summary.kind != STREAMS:
+        raise UsageError(f"{id} is a {description.summary.kind} group: only streams groups have internal topics", "--delete-internal-topic")
+    known = description.details.get(INTERNAL_TOPICS)
+    own = [str(name) for name in known] if isinstance(known, list) else []
+    chosen = own if values.delete_all_internal_topics else wanted
+    for name in chosen:
+        if name not in own:
+            shown = ", ".join(own) or "none"
+            raise UsageError(f"{name}: is no internal topic of {id} (its topology has: {shown}); nothing was changed", name)
+        if not name.startswith(f"{id}-"):
+            text = f"{name}: a member of {id} called it an internal topic, but its name does not begin with {id}-; nothing was changed"
+            raise UsageError(text, name)
+    return tuple(chosen)
+
+
+def _delete_internal(work: Work, group: _Group, *, is_dry: bool) -> list[dict[str, object]]:
+    """Return a row for each internal topic of the group that is deleted, or would be. One that is not there needs no deletion."""
+    if not group.topics:
+        return []
+    topics, errors = list_topics(work.admin, list(group.topics))
+    for error in errors:
+        if error.code != UNKNOWN_TOPIC_OR_PARTITION:
+            work.failed(error, type="topic", group=group.id, topic=error.thing)
+    ids = {topic.name: topic.id for topic in topics}
+    failures = {} if is_dry or not ids else {one.name: one.error for one in delete_topics(work.admin, ids) if one.error is not None}
+    rows: list[dict[str, object]] = []
+    for name in sorted(ids):
+        fields: dict[str, object] = {"type": "internal_topic", "group": group.id, "topic": name}
+        if (failure := failures.get(name)) is not None:
+            work.failed(failure, **fields)
+        else:
+            result = "would be deleted" if is_dry else "deleted"
+            rows.append({**fields, "partition": None, "current": None, "offset": None, "result": result})
+    return rows
+
+
+def _reset_group(work: Work, group: _Group, scenario: str, plan: Mapping[Key, int]) -> tuple[list[dict[str, object]], bool]:
+    """Return the rows of a group, and whether all went well; with --execute its offsets are set before. Errors: AdminError."""
     values = work.values
     listed = _listed_offsets(work, group)
     current = {key: offset for key, offset in listed.items() if offset >= 0}
@@ -170,7 +234,7 @@ def _reset_group(work: Work, group: _Group, scenario: str, plan: Mapping[Key, in
             continue
         result = "set" if values.execute else "would be set"
         rows.append({**fields, "current": current.get((topic, partition)), "offset": offset, "result": result})
-    return rows
+    return rows, len(rows) == len(wanted)
 
 
 def _listed_offsets(work: Work, group: _Group) -> dict[Key, int]:
@@ -338,10 +402,12 @@ def _plans_of_file(path: str, ids: Sequence[str]) -> dict[str, dict[Key, int]]:
 
 def _delete(work: Work) -> None:
     ids = _group_ids(work)
-    groups = []
+    groups: list[str] = []
+    with_topics: dict[str, _Group] = {}
     for id in ids:
         try:
-            found = describe_group(work.admin, id).summary
+            description = describe_group(work.admin, id)
+            found = description.summary
         except AdminError as error:
             work.failed(error, type="group", group=id)
             continue
@@ -350,9 +416,12 @@ def _delete(work: Work) -> None:
             work.failed(AdminError(NON_EMPTY_GROUP, words, id), type="group", group=id)
             continue
         groups.append(id)
+        with_topics[id] = _Group(id, found.kind, _internal_topics(work, description))
     if not groups:
         return
-    work.confirm(f"all offsets of {', '.join(groups)} are lost", question=f"Delete {counted(len(groups), 'group')}?")
+    topics = [topic for group in with_topics.values() for topic in group.topics]
+    also = f", and the topics {', '.join(topics)} with what they hold" if topics else ""
+    work.confirm(f"all offsets of {', '.join(groups)} are lost{also}", question=f"Delete {counted(len(groups), 'group')}?")
     results = dict.fromkeys(groups) if work.is_dry else delete_groups(work.admin, groups)
     result = "would be deleted" if work.is_dry else "deleted"
     for id in groups:
@@ -360,6 +429,8 @@ def _delete(work: Work) -> None:
             work.failed(refusal, type="group", group=id)
         else:
             work.tell(f"{id}: {result}", type="group", group=id, result=result)
+            for row in _delete_internal(work, with_topics[id], is_dry=work.is_dry):
+                work.tell(f"{row['topic']}: {result}", type="internal_topic", group=id, topic=row["topic"], result=result)
 
 
 def _delete_offsets(work: Work) -> None:

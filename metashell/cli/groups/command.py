@@ -304,6 +304,13 @@ _GROUPS_TO_CHANGE = (
         ),
     ),
 )
+_ALL_INTERNAL = flag("--delete-all-internal-topics", help="also delete the changelogs and repartition topics of streams groups")
+_INTERNAL = Option(
+    names=("--delete-internal-topic",),
+    metavar="TOPIC",
+    multiple=True,
+    help="also delete this internal topic of a streams group; may be repeated",
+)
 _TOPICS = Option(
     names=("--topic",),
     metavar="TOPIC",
@@ -321,6 +328,9 @@ RESET_OFFSETS = changing(
         whatever else is asked. Offsets are kept within the log: what lies before its start or after its end is set to that, and said.
         Consumer groups of both protocols, streams groups, and share groups, whose start offset is set; these have no --shift-by and no
         --by-duration, as in Kafka. A group that does not exist is made by its first offset.
+
+        Internal topics of a streams group stay, as with Kafka's tool, unless they are named: its state is then built anew from the new
+        offsets. They are deleted once all offsets are set.
 
         --export prints the plan as CSV, and --from-file takes it back; both are those of kafka-consumer-groups. The group stands in each
         line where several are named.
@@ -345,6 +355,8 @@ RESET_OFFSETS = changing(
         flag("--execute", help="set the offsets; without it nothing is changed"),
         flag("--dry-run", help="change nothing: the default"),
         flag("--export", help="print the plan as CSV"),
+        _ALL_INTERNAL,
+        _INTERNAL,
     ),
     arguments=(_GROUPS_TO_CHANGE[0],),
     examples=(
@@ -359,10 +371,10 @@ DELETE_GROUPS = changing(
     "delete",
     "delete groups that have no members, with their offsets",
     """
-        Shows what would be lost and asks first; where nobody can be asked it needs --yes. A group that has members is refused. It does
-        not delete the internal topics of a streams group.
+        Shows what would be lost and asks first; where nobody can be asked it needs --yes. A group that has members is refused. Internal
+        topics of a streams group stay without --delete-all-internal-topics.
         """,
-    options=(*_GROUPS_TO_CHANGE[1], DRY_RUN._replace(help="change nothing: show what would be deleted"), YES),
+    options=(*_GROUPS_TO_CHANGE[1], _ALL_INTERNAL, DRY_RUN._replace(help="change nothing: show what would be deleted"), YES),
     arguments=(_GROUPS_TO_CHANGE[0],),
     examples=(
         ("metashell groups delete billing-test -b localhost:9092", "ask, then delete it"),
