@@ -22,7 +22,7 @@ from metashell.groups.assignors.sticky import cooperative_user_data, sticky_user
 from tools.bench.common import KAFKA_VERSION, REPOSITORY, kafka_script
 
 MEMBERS, TOPICS, PARTITIONS, WANTED = 1_000, 100, 100, 70
-RUNS, KAFKA_RUNS = 5, 20
+RUNS, KAFKA_RUNS, LONG_S = 5, 20, 1.0
 GOALS_S = {"cooperative-sticky": 2.0, "server-uniform": 0.5}
 PROGRAM = REPOSITORY / "tools" / "interop" / "java" / "Assignors.java"
 Row = dict[str, Any]
@@ -34,12 +34,21 @@ def main() -> int:
     theirs = _kafka(rows)
     status = 0
     for number, row in enumerate(rows):
-        took = min(_timed(_prepared(row)) for _ in range(RUNS))
+        took = _shortest(_prepared(row))
         goal = GOALS_S.get(row["assignor"], 0.0) if row["id"] != "uneven" else 0.0
         status |= bool(goal and took > goal)
         line = f"{row['assignor']:<20}{row['id']:<8}: {took * 1000:.1f} ms" + (f", goal {goal * 1000:.0f} ms" if goal else "")
         print(line + (f" | Kafka {theirs[number] * 1000:.1f} ms | {theirs[number] / took:.2f} x" if theirs else ""))
     return status
+
+
+def _shortest(work: Callable[[], object]) -> float:
+    """The shortest of as many runs as Kafka's class gets, or of fewer where they take long."""
+    begin = time.perf_counter()
+    found = [_timed(work)]
+    while len(found) < KAFKA_RUNS and (len(found) < RUNS or time.perf_counter() - begin < LONG_S):
+        found.append(_timed(work))
+    return min(found)
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from metashell.groups.topics import KnownTopics, Topic
 
 MEMBERS = 1_000
 ROUNDS = 20
+DRAFT_MEMBERS, DRAFT_GROUPS = 5_000, 50
 HEARTBEATS_GOAL = 20_000
 JOIN_GOAL_S = 1.0
 TOPIC = Topic(b"t" * 16, "t", ((),) * 10_000)
@@ -79,48 +81,80 @@ def rate(what: str, count: int, seconds: float, goal: int | None = None) -> None
     report(what, f"{count / seconds:,.0f}/s", None if goal is None else count / seconds >= goal)
 
 
+def join_classic(clients: Clients, group_id: str, number: int, member_id: str) -> int:
+    protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=_METADATA)
+    body = messages.JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=45_000,
+        rebalance_timeout_ms=300_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=(protocol,),
+    )
+    return clients.ask(JOIN_GROUP, 9, body, f"client-{number}")
+
+
+def form_classic(clients: Clients, group_id: str, count: int) -> tuple[int, list[str]]:
+    """Let members join, sync and become Stable. Return the generation and their ids."""
+    ids, open_joins = [], {}
+    for number in range(count):
+        ids.append(clients.answers[join_classic(clients, group_id, number, "")].member_id)
+        open_joins[ids[-1]] = join_classic(clients, group_id, number, ids[-1])
+        clients.run_due()
+    for number, member_id in enumerate(ids):
+        if open_joins[member_id] in clients.answers:
+            join_classic(clients, group_id, number, member_id)
+    group: Any = clients.shard.coordinator.state.groups[group_id]
+    assignment = messages.SyncGroupRequest.SyncGroupRequestAssignment
+    for member_id in sorted(ids, key=lambda id: id != group.leader):
+        given = tuple(assignment(member_id=id, assignment=b"a" * 40) for id in ids) if member_id == group.leader else ()
+        clients.ask(SYNC_GROUP, 4, messages.SyncGroupRequest(group_id, group.generation, member_id, assignments=given))
+    assert group.state_name() == "Stable" and len(group.members) == count
+    return group.generation, ids
+
+
 def classic() -> None:
     clients = Clients()
-    group_id, ids, open_joins = "classic", [], {}
-
-    def join(number: int, member_id: str) -> int:
-        protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=_METADATA)
-        body = messages.JoinGroupRequest(
-            group_id=group_id,
-            session_timeout_ms=45_000,
-            rebalance_timeout_ms=300_000,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocols=(protocol,),
-        )
-        return clients.ask(JOIN_GROUP, 9, body, f"client-{number}")
-
-    def form() -> None:
-        for number in range(MEMBERS):
-            ids.append(clients.answers[join(number, "")].member_id)
-            open_joins[ids[-1]] = join(number, ids[-1])
-            clients.run_due()
-        for number, member_id in enumerate(ids):
-            if open_joins[member_id] in clients.answers:
-                join(number, member_id)
-        group: Any = clients.shard.coordinator.state.groups[group_id]
-        assignment = messages.SyncGroupRequest.SyncGroupRequestAssignment
-        for member_id in sorted(ids, key=lambda id: id != group.leader):
-            given = tuple(assignment(member_id=id, assignment=b"a" * 40) for id in ids) if member_id == group.leader else ()
-            clients.ask(SYNC_GROUP, 4, messages.SyncGroupRequest(group_id, group.generation, member_id, assignments=given))
-        assert group.state_name() == "Stable" and len(group.members) == MEMBERS
-
+    group_id = "classic"
     with timed(lambda s: report(f"classic: {MEMBERS:,} members join, sync and are Stable", f"{s:.3f} s", s < JOIN_GOAL_S)):
-        form()
-    generation = clients.shard.coordinator.state.groups[group_id].summary().epoch
-    beats = [messages.HeartbeatRequest(group_id=group_id, generation_id=generation or 0, member_id=member_id) for member_id in ids]
+        generation, ids = form_classic(clients, group_id, MEMBERS)
+    beats = [messages.HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member_id) for member_id in ids]
     with timed(lambda s: rate("classic: heartbeats", ROUNDS * MEMBERS, s, HEARTBEATS_GOAL)):
         for _ in range(ROUNDS):
             clients.now_ms += 3_000
             for body in beats:
                 clients.ask(HEARTBEAT, 4, body)
             clients.run_due()
-    commits(clients, group_id, generation or 0, ids)
+    commits(clients, group_id, generation, ids)
+
+
+def draft() -> None:
+    """What the draft of a coordinator wanted of one: 5 000 consumers, here in 50 groups; their joins, and a minute of their requests."""
+    clients = Clients()
+    began = time.process_time()
+    groups = {f"group-{number}": form_classic(clients, f"group-{number}", DRAFT_MEMBERS // DRAFT_GROUPS) for number in range(DRAFT_GROUPS)}
+    report(f"draft: {DRAFT_MEMBERS:,} consumers in {DRAFT_GROUPS} groups join", f"{time.process_time() - began:.2f} CPU s")
+    made = messages.OffsetCommitRequest
+    beats, offsets = [], []
+    for group_id, (generation, ids) in groups.items():
+        for number, member_id in enumerate(ids):
+            beats.append(messages.HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member_id))
+            partition = made.OffsetCommitRequestPartition(partition_index=number, committed_offset=number)
+            topic = made.OffsetCommitRequestTopic(name=TOPIC.name, partitions=(partition,))
+            offsets.append(made(group_id=group_id, generation_id_or_member_epoch=generation, member_id=member_id, topics=(topic,)))
+    began, count = time.process_time(), 0
+    for second in range(60):
+        clients.now_ms += 1_000
+        for bodies, every, api_key, version in ((beats, 3, HEARTBEAT, 4), (offsets, 5, OFFSET_COMMIT, 9)):
+            for body in bodies[second % every :: every]:
+                clients.ask(api_key, version, body)
+                count += 1
+        clients.run_due()
+        clients.answers.clear()
+    used = time.process_time() - began
+    report(f"draft: their minute, {count:,} heartbeats (3 s) and commits (5 s)", f"{used:.2f} CPU s", used < 60)
+    report("draft: the most memory of this process", f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+    assert all(clients.shard.coordinator.state.groups[id].summary().state == "Stable" for id in groups)
 
 
 def consumer() -> None:
@@ -177,4 +211,5 @@ def commits(clients: Clients, group_id: str, generation: int, ids: list[str]) ->
 def main() -> int:
     classic()
     consumer()
+    draft()
     return 0

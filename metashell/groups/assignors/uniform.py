@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
 from metashell.codec.java import bucket_count, copy_capacity, table_order, uuid_hash_order
-from metashell.groups.assignors import ASSIGNOR_EXCEPTION, Assigned, AssignorError, PartitionCount, ServerGroup, known_count, sorted_targets
+from metashell.groups.assignors import ASSIGNOR_EXCEPTION, Assigned, AssignorError, PartitionCount, ServerGroup, known_count
 
 
 def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> Assigned:
@@ -24,31 +24,39 @@ def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> A
         for topic_id, partitions in member.previous.items():
             if topic_id in owned:
                 owned[topic_id].update(partitions)
-    free = [(topic_id, partition) for topic_id, count in counts.items() for partition in range(count) if partition not in owned[topic_id]]
+    free = [(topic_id, sorted({*range(count)}.difference(owned[topic_id]))) for topic_id, count in counts.items()]
     targets, wanting = _keep(group, counts, free)
     _give(targets, wanting, free)
-    return sorted_targets(targets)
+    return targets
 
 
-def _keep(
-    group: ServerGroup, counts: dict[bytes, int], free: list[tuple[bytes, int]]
-) -> tuple[dict[str, dict[bytes, list[int]]], list[tuple[str, int]]]:
+_Free = list[tuple[bytes, Sequence[int]]]
+"""Partitions without an owner, in the order in which they are given: some of a topic, then some of another, as slices are quick."""
+
+
+def _keep(group: ServerGroup, counts: dict[bytes, int], free: _Free) -> tuple[Assigned, list[tuple[str, int]]]:
     """Return the partitions that each member keeps, and how many more each needs. Surplus partitions are added to the end of `free`."""
     share, extras = divmod(sum(counts.values()), len(group.members))
-    targets: dict[str, dict[bytes, list[int]]] = {}
+    targets: Assigned = {}
     wanting = []
-    for left, (member_id, member) in zip(range(len(group.members), 0, -1), group.members.items(), strict=True):
+    left = len(group.members)
+    for member_id, member in group.members.items():
         takes_extra = extras > 0
         room = share + takes_extra
         kept = targets[member_id] = {}
-        for topic_id, previous in member.previous.items():
+        for topic_id, partitions in member.previous.items():
             if topic_id not in counts:
                 continue
-            partitions = list(previous)
-            if room or not partitions:
-                kept[topic_id] = partitions[:room]
-            free += [(topic_id, partition) for partition in partitions[room:]]
-            room = max(0, room - len(partitions))
+            count = len(partitions)
+            if count <= room:
+                kept[topic_id] = tuple(partitions)
+                room -= count
+                continue
+            ordered = tuple(partitions)
+            if room:
+                kept[topic_id] = tuple(sorted(ordered[:room]))
+            free.append((topic_id, ordered[room:]))
+            room = 0
         if room and takes_extra and left > extras:
             # A later member may already have one more than its share, and then keeps it instead.
             room -= 1
@@ -56,17 +64,26 @@ def _keep(
         if room:
             wanting.append((member_id, room))
         extras -= takes_extra
+        left -= 1
     return targets, wanting
 
 
-def _give(targets: dict[str, dict[bytes, list[int]]], wanting: list[tuple[str, int]], free: list[tuple[bytes, int]]) -> None:
+def _give(targets: Assigned, wanting: list[tuple[str, int]], free: _Free) -> None:
+    parts = iter(free)
+    topic_id: bytes = b""
+    partitions: Sequence[int] = ()
     at = 0
     for member_id, room in wanting:
         kept = targets[member_id]
-        for topic_id, partition in free[at : at + room]:
-            kept.setdefault(topic_id, []).append(partition)
-        at += room
-    if at < len(free):
+        while room:
+            if at == len(partitions):
+                (topic_id, partitions), at = next(parts), 0
+                continue
+            given = partitions[at : at + room]
+            at += len(given)
+            room -= len(given)
+            kept[topic_id] = tuple(sorted((*kept.get(topic_id, ()), *given)))
+    if at < len(partitions) or any(left for _, left in parts):
         raise AssignorError(ASSIGNOR_EXCEPTION, "Partitions were left unassigned")
 
 
