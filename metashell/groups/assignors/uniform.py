@@ -24,7 +24,7 @@ def assign_homogeneous(group: ServerGroup, partition_count: PartitionCount) -> A
         for topic_id, partitions in member.previous.items():
             if topic_id in owned:
                 owned[topic_id].update(partitions)
-    free = [(topic_id, sorted({*range(count)}.difference(owned[topic_id]))) for topic_id, count in counts.items()]
+    free: _Free = [(topic_id, sorted({*range(count)}.difference(owned[topic_id]))) for topic_id, count in counts.items()]
     targets, wanting = _keep(group, counts, free)
     _give(targets, wanting, free)
     return targets
