@@ -270,14 +270,35 @@ def walk_records(buf: bytes, start: int, end: int, count: int) -> Iterator[Recor
     record if bytes are left over.
     """
     if count < 0:
-        raise DecodeError(f"record count {count} is negative", offset=start)
+        raise negative_count(count, start)
     position = start
     for _ in range(count):
         fields = read_record_header(buf, position, end)
         position = fields[7]
         yield fields
     if position != end:
-        raise DecodeError(f"{end - position} bytes are left after the {count} records of the batch", offset=position)
+        raise left_over(end - position, count, position)
+
+
+def negative_count(count: int, position: int) -> DecodeError:
+    """The error of a batch whose header has a negative number of records."""
+    return DecodeError(f"record count {count} is negative", offset=position)
+
+
+def left_over(size: int, count: int, position: int) -> DecodeError:
+    """The error of bytes behind the last of a batch's records."""
+    return DecodeError(f"{size} bytes are left after the {count} records of the batch", offset=position)
+
+
+def read_record_end(buf: bytes, position: int, end: int) -> tuple[int, int]:
+    """Where a record's fields start and where it ends, which may lie behind the bytes that are there.
+
+    Errors: DecodeError if the record runs past `end`.
+    """
+    size, at = read_varint(buf, position, end)
+    if size < 0 or at + size > end:
+        raise DecodeError(f"record of {size} bytes does not fit in the {end - at} left", offset=position)
+    return at, at + size
 
 
 def read_record_header(buf: bytes, position: int, end: int) -> RecordFields:
@@ -285,18 +306,15 @@ def read_record_header(buf: bytes, position: int, end: int) -> RecordFields:
 
     Errors: DecodeError if a field runs past the record, or the record past `end`.
     """
-    size, at = read_varint(buf, position, end)
-    record_end = at + size
-    if size < 0 or record_end > end:
-        raise DecodeError(f"record of {size} bytes does not fit in the {end - at} left", offset=position)
-    timestamp_delta, at = read_varlong(buf, at + 1, record_end)  # one byte of attributes, unused
+    start, record_end = read_record_end(buf, position, end)
+    timestamp_delta, at = read_varlong(buf, start + 1, record_end)  # one byte of attributes, unused
     offset_delta, at = read_varint(buf, at, record_end)
     key_size, key_start = _read_size(buf, at, record_end, "key")
     value_size, value_start = _read_size(buf, key_start + max(key_size, 0), record_end, "value")
     headers_start = value_start + max(value_size, 0)
     headers_end = _skip_headers(buf, headers_start, record_end)
     if headers_end != record_end:
-        raise DecodeError(f"record of {size} bytes ends {record_end - headers_end} bytes late", offset=headers_end)
+        raise DecodeError(f"record of {record_end - start} bytes ends {record_end - headers_end} bytes late", offset=headers_end)
     return offset_delta, timestamp_delta, key_start, key_size, value_start, value_size, headers_start, record_end
 
 

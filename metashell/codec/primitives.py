@@ -20,6 +20,7 @@ the cap. `cramjam` is imported on first use: most metadata logs are not compress
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from mmap import mmap
 from types import ModuleType
 
@@ -94,7 +95,7 @@ def crc32c(data: bytes, start: int = 0) -> int:
     return int(crc)
 
 
-def more_crc32c(crc: int, data: bytearray) -> int:
+def more_crc32c(crc: int, data: bytes | bytearray) -> int:
     """The CRC-32C of what has the CRC-32C `crc`, and then `data`."""
     for index in range(0, len(data), _PIECE_SIZE):
         crc = _extend(crc, bytes(data[index : index + _PIECE_SIZE]))
@@ -126,7 +127,7 @@ def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> 
     if codec_id == UNCOMPRESSED:
         return data
     if codec_id == SNAPPY:
-        return _decompress_snappy(data, max_size)
+        return b"".join(snappy_blocks(data, max_size))
     if codec_id == GZIP and len(data) > _GZIP_FLAGS and data[_GZIP_FLAGS] > _GZIP_FLAGS_MAX:
         # Java ignores the reserved flags, while the library refuses them: clear them.
         data = data[:_GZIP_FLAGS] + bytes((data[_GZIP_FLAGS] & _GZIP_FLAGS_MAX,)) + data[_GZIP_FLAGS + 1 :]
@@ -177,14 +178,19 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
     raise _too_large(name, max_size)
 
 
-def _too_large(name: str, max_size: int) -> DecodeError:
-    return DecodeError(f"{name} data decompresses to more than {max_size} bytes")
+class TooLargeError(DecodeError):
+    """Data that expands to more than it may."""
 
 
-def _decompress_snappy(data: bytes, max_size: int) -> bytes:
+def _too_large(name: str, max_size: int) -> TooLargeError:
+    return TooLargeError(f"{name} data decompresses to more than {max_size} bytes")
+
+
+def snappy_blocks(data: bytes, max_size: int = MAX_DECOMPRESSED) -> Iterator[bytes]:
+    """Expand snappy block by block. Errors: as of `decompress`, where they are found."""
     if not data.startswith(_XERIAL_MAGIC):
-        return _decompress_block(data, max_size, max_size)
-    blocks = []
+        yield _decompress_block(data, max_size, max_size)
+        return
     room = max_size
     index = 0
     while len(data) - index >= 4:  # fewer bytes at the end are no block; Java ignores them
@@ -198,8 +204,7 @@ def _decompress_snappy(data: bytes, max_size: int) -> bytes:
             raise DecodeError(f"snappy block of {size} bytes does not fit in the {len(data) - start} left", offset=start)
         block = _decompress_block(data[start:index], room, max_size)
         room -= len(block)
-        blocks.append(block)
-    return b"".join(blocks)
+        yield block
 
 
 def _decompress_block(block: bytes, room: int, max_size: int) -> bytes:

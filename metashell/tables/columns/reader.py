@@ -25,6 +25,8 @@ from metashell.disk.segment import BatchFault, Tail, empty_tail, may_lack_batche
 from metashell.tables.batch_chain import resync, wanted_parts
 from metashell.tables.columns.chunk_records import Place, Places, batch_outcomes
 from metashell.tables.columns.chunks import (
+    RECORDS_MAX,
+    Batches,
     Chunk,
     Fault,
     HeaderOrder,
@@ -93,7 +95,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Iterator[tuple[str, pa.Rec
         # Of other logs compaction leaves gaps, and so does what is passed over.
         order = HeaderOrder(piece.begins_by) if piece.log == METADATA and options.only is None else None
         for item, is_last in _with_last(_wanted_items(file, items, piece, options), piece):
-            if isinstance(item, Chunk):
+            if isinstance(item, Batches):
                 yield from _tables_of(item, _behind(piece, is_last=is_last), place, records, order, options)
                 continue
             if order is not None:
@@ -141,7 +143,7 @@ def _behind(piece: Piece, *, is_last: bool) -> Behind:
     return lambda headers: markers_behind(piece.path, 0 if piece.end < 0 else int(headers.position[-1] + headers.size[-1]))
 
 
-def _with_last(items: Iterator[Chunk | BatchFault], piece: Piece) -> Iterator[tuple[Chunk | BatchFault, bool]]:
+def _with_last(items: Iterator[Batches | BatchFault], piece: Piece) -> Iterator[tuple[Batches | BatchFault, bool]]:
     """Yield items, each with whether a stream ends with it. Only of a stream one more is read before an item is given."""
     if piece.end >= 0:
         yield from ((item, False) for item in items)
@@ -154,24 +156,37 @@ def _with_last(items: Iterator[Chunk | BatchFault], piece: Piece) -> Iterator[tu
 
 
 def _tables_of(
-    chunk: Chunk, behind: Behind, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
+    chunk: Batches, behind: Behind, place: Place, records: RecordTables, order: HeaderOrder | None, options: ReadOptions
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    headers, buffer, rows = chunk.read()
-    outcomes = batch_outcomes(headers, buffer, rows, None, lambda _: behind(headers)) if records.need_outcomes else None
-    if options.only is not None:
-        rows = rows.part(_wanted_rows(headers, rows, options.only))
-    found, faults = records.read(headers, buffer, rows, place, outcomes)
-    if options.wants(CONTROL):
-        found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
-    if options.wants(BATCHES):
-        found.append((BATCHES, batches_table(headers, place)))
-    faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults]
-    if order is not None:
-        faults += order.check(headers)
-    # With --on-error fail a chunk with a fault gives nothing.
-    of_faults = list(_tables_of_faults(faults, place, options))
-    yield from found
-    yield from of_faults
+    reported = 0
+    is_first = True
+    for headers, buffer, of_part in chunk.parts():
+        ahead = partial(_markers, behind, headers)
+        outcomes = batch_outcomes(headers, buffer, of_part, None, ahead) if records.need_outcomes else None
+        for rows in of_part.pieces(RECORDS_MAX):
+            if options.only is not None:
+                rows = rows.part(_wanted_rows(headers, rows, options.only))
+            found, faults = records.read(headers, buffer, rows, place, outcomes)
+            if options.wants(CONTROL):
+                found += [(CONTROL, table) for table in control_table(headers, buffer, rows, place, options.show_secrets)]
+            if is_first and options.wants(BATCHES):
+                found.append((BATCHES, batches_table(headers, place)))
+            faults += [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults[reported:]]
+            reported = len(chunk.faults)
+            if is_first and order is not None:
+                faults += order.check(headers)
+            is_first = False
+            # With --on-error fail a chunk with a fault gives nothing, but for the parts before it.
+            of_faults = list(_tables_of_faults(faults, place, options))
+            yield from found
+            yield from of_faults
+    yield from _tables_of_faults(
+        [fault_of_records(headers, fault.batch, fault.reason) for fault in chunk.faults[reported:]], place, options
+    )
+
+
+def _markers(behind: Behind, headers: Headers, _: int) -> Markers | None:
+    return behind(headers)
 
 
 def _tables_of_faults(faults: list[Fault], place: Place, options: ReadOptions) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -203,7 +218,7 @@ def _wanted_rows(headers: Headers, rows: Rows, only: Bounds) -> Mask:
 
 def _wanted_items(
     file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, options: ReadOptions
-) -> Iterator[Chunk | BatchFault]:
+) -> Iterator[Batches | BatchFault]:
     """Yield the batches and faults of a range, but for the batches whose headers show that they hold no wanted row."""
     if options.only is None or piece.end < 0 or (piece.is_narrowed and options.only.timestamp.is_open):
         yield from _items(file, items, piece, options.max_decompressed)
@@ -212,7 +227,9 @@ def _wanted_items(
         yield from _items(file, items, replace(piece, start=start, end=end), options.max_decompressed)
 
 
-def _items(file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int) -> Iterator[Chunk | BatchFault]:
+def _items(
+    file: OpenFile, items: Iterator[RecordBatch | BatchFault], piece: Piece, max_decompressed: int
+) -> Iterator[Batches | BatchFault]:
     """Yield the batches and faults of a range; of a stream `items`. Behind broken framing the walk continues where the chain does."""
     if piece.end < 0:
         first = next(items, None)
@@ -296,6 +313,8 @@ def read_joint(pieces: Sequence[Piece], options: ReadOptions, next_is_in_order: 
     if chunk is None:
         return None
     headers, buffer, rows = chunk.read()
+    if len(rows) > 2 * RECORDS_MAX:
+        return None
     counts = np.diff([*firsts, len(headers)])
     file_of_batch = np.repeat(np.arange(len(pieces)), counts)
     headers.position -= np.array(starts, np.int64)[file_of_batch]

@@ -41,6 +41,14 @@ class Rows:
     def part(self, chosen: Mask | Ints) -> Rows:
         return Rows(*(column[chosen] for column in self.columns()))
 
+    def pieces(self, count: int) -> Iterator[Rows]:
+        """Yield the rows, at most so many at once; none at all are one piece."""
+        if len(self) <= count:
+            yield self
+            return
+        for start in range(0, len(self), count):
+            yield Rows(*(column[start : start + count] for column in self.columns()))
+
     def record(self, buffer: Buffer, row: int) -> tuple[bytes | None, bytes | None]:
         """Key and value of one record."""
         places = (self.key_start, self.key_size), (self.value_start, self.value_size)
@@ -94,11 +102,22 @@ def read_rows(
     if old_rows:
         parts.append(_rows_of(old_rows))
     if not parts:
-        return _rows_of([])
+        return no_rows()
     if len(parts) == 1:
         return parts[0]
     joined = Rows(*(np.concatenate(columns) for columns in zip(*(part.columns() for part in parts), strict=True)))
     return joined.part(np.argsort(joined.batch, kind="stable"))
+
+
+def read_block(headers: Headers, buffer: Buffer, starts: list[int], end: int, faults: list[RecordFault]) -> Rows:
+    """Return records of the only batch of `headers` up to the first fault; they start at `starts`, the last one ends at `end`."""
+    first, count = np.zeros(1, np.int64), np.full(1, len(starts), np.int64)
+    rows, bad = _usual_rows(headers, buffer, np.array(starts, np.int64), first, count, first + end)
+    return _careful(headers, buffer, Area(0, starts[0], end, len(starts)), faults) if bad else rows
+
+
+def no_rows() -> Rows:
+    return _rows_of([])
 
 
 def _usual_rows(headers: Headers, buffer: Buffer, starts: Ints, numbers: Ints, counts: Ints, ends_at: Ints) -> tuple[Rows, list[int]]:
@@ -315,4 +334,30 @@ def walk_alone(buf: bytes, at: int, end: int, count: int, starts: list[int]) -> 
                 at += ((size & 127 | high << 7) >> 1) + 2
             else:
                 at += ((size & 127 | (high & 127) << 7 | buf[at + 2] << 14) >> 1) + 3
+    return at
+
+
+def walk_block(buf: bytes, at: int, end: int, count: int, starts: list[int]) -> int:
+    """Append where each of at most `count` records starts, as long as they are usual and end by `end`; return where the last one ends."""
+    append = starts.append
+    for _ in range(count):
+        if at >= end:
+            break
+        size = buf[at]
+        if size & 1:
+            break
+        if size < 128:
+            following = at + (size >> 1) + 1
+        else:
+            high = buf[at + 1]
+            if high < 128:
+                following = at + ((size & 127 | high << 7) >> 1) + 2
+            elif (highest := buf[at + 2]) < 128:
+                following = at + ((size & 127 | (high & 127) << 7 | highest << 14) >> 1) + 3
+            else:
+                break
+        if following > end:
+            break
+        append(at)
+        at = following
     return at

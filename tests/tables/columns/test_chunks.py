@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
 
-from metashell.codec.batch_writer import write_batch
+from metashell.codec.batch_writer import append_record, write_batch
 from metashell.codec.batches import Record, RecordBatch
+from metashell.codec.primitives import compress, crc32c
 from metashell.common.errors import LogCorruptError, PathError
 from metashell.disk.files import open_file
 from metashell.disk.segment import OrderCheck, read_batches
 from metashell.tables import ReadOptions, plan_splits, read_split
+from metashell.tables.columns import chunks
 
 DEMO = Path(__file__).parents[3] / "metashell" / "demo" / "data"
 NEWEST = "00000000000000000329-0000000001.checkpoint"
@@ -116,3 +120,63 @@ def test_a_log_that_begins_late_without_a_checkpoint_has_a_hole(holed: Path) -> 
 def test_a_log_without_holes_has_no_faults() -> None:
     for target in (1, 3000, 1 << 30):
         assert faults_of(DEMO, target) == []
+
+
+# ---- large batches are read in parts
+
+
+def mangled(chance: random.Random) -> bytes:
+    """A batch of any codec of records of many sizes, some with a key, headers or a broken byte; its count may be wrong, its data cut."""
+    count = chance.randrange(1, 60)
+    area = bytearray()
+    for index in range(count):
+        value = b"\1\x14\0\0" if chance.random() < 0.9 else b"\1\2" + bytes(chance.choice((0, 60, 64, 8000, 9000)))
+        headers = (("h", b"x"),) if chance.random() < 0.05 else ()
+        key = b"k" if chance.random() < 0.05 else None
+        append_record(area, Record(index, 5 + index % 3, key, value, headers), 0, 5)
+    if chance.random() < 0.4:
+        area[chance.randrange(len(area))] ^= 1 << chance.randrange(8)
+    codec_id = chance.randrange(5)
+    body = compress(codec_id, bytes(area))
+    if chance.random() < 0.1:
+        body = body[: -chance.randrange(1, 5)]
+    count += chance.choice((0,) * 8 + (1, -1, -2 * count))
+    rest = struct.pack(">hiqqqhii", codec_id, count - 1, 5, 7, -1, -1, -1, count) + body
+    return struct.pack(">qiibI", 0, 9 + len(rest), 1, 2, crc32c(rest)) + rest
+
+
+def found_in(path: Path) -> dict[str, list[dict[str, object]]]:
+    found: dict[str, list[dict[str, object]]] = {}
+    for split in plan_splits(str(path)):
+        for name, table in read_split(split, ReadOptions(tables=["records", "no_op", "batches"], on_error="skip")):
+            found.setdefault(name, []).extend(table.to_pylist())
+    # Rows of one table come by version within a chunk, faults of a batch as they are found.
+    for name in ("no_op", "faults"):
+        found[name] = sorted(found.get(name, []), key=repr)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("name", ["__cluster_metadata-0.bin", "__cluster_metadata-0.log.gz"])
+def test_a_batch_that_is_read_in_parts_has_the_same_rows_and_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, name: str
+) -> None:
+    chance = random.Random(seed)
+    data = b"".join(mangled(chance) for _ in range(5))
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    whole = found_in(path)
+    monkeypatch.setattr(chunks, "EXPANDED_BYTES", chance.choice((100, 400)))
+    monkeypatch.setattr(chunks, "WINDOW_BYTES", 200)
+    monkeypatch.setattr(chunks, "BLOCK_BYTES", chance.choice((7, 64, 500)))
+    monkeypatch.setattr(chunks, "RECORDS_MAX", chance.choice((1, 5, 30)))
+    assert found_in(path) == whole
+
+
+def test_a_batch_is_expanded_to_no_more_than_is_allowed_before_its_first_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "EXPANDED_BYTES", 1000)
+    path = tmp_path / "__cluster_metadata-0.bin"
+    path.write_bytes(write_batch(0, [Record(at, 5, None, b"\1\x14\0\0") for at in range(5000)], leader_epoch=1, codec_id=4))
+    (split,) = plan_splits(str(path))
+    found = [name for name, _ in read_split(split, ReadOptions(tables=["no_op"], on_error="skip", max_decompressed=20_000))]
+    assert found == ["faults"]
