@@ -296,7 +296,7 @@ GAVE_UP = -1
 _TEMPLATE = """
 def loop(buf, at, first, count{parameters}):
     # The header lists grow with the count, so a count is believed only if there are bytes for that many records, and up to a bound.
-    if count > (len(buf) - at) // {record_size_min} or first + count > {headers_max}:
+    if count > (len(buf) - at) // {record_size_min} or count > {headers_max}:
         return GAVE_UP
     headers, header_sizes, overheads = usual_headers(first, count)
     try:
@@ -371,6 +371,10 @@ def usual_headers(first: int, count: int) -> tuple[Sequence[bytes], Sequence[int
     Shape: if `first` is 0 there may be more than `count`.
     """
     last = first + count
+    if last > HEADERS_MAX:
+        made = headers_between(first, last)
+        sizes = list(map(len, made))
+        return made, sizes, [2 * (size + 2) for size in sizes]
     record_headers(last)
     for header in islice(_headers, len(_header_sizes), None):
         _header_sizes.append(len(header))
@@ -386,7 +390,21 @@ def record_headers(count: int) -> list[bytes]:
     Shape: the shared list of at least `count` headers, which callers must not change.
     """
     while len(_headers) < count:
-        block = len(_headers) // _BLOCK
-        rest = encode_uvarint(block) + b"\1" if block else b"\1"
-        _headers.extend([start + rest for start in (_FIRST_BYTES_OF_MORE if block else _FIRST_BYTES)])
+        _headers.extend(_headers_of_block(len(_headers) // _BLOCK))
     return _headers
+
+
+def headers_between(first: int, last: int) -> list[bytes]:
+    """What `record_headers` has from index `first` on up to `last`; those from `HEADERS_MAX` on are not kept."""
+    if last <= HEADERS_MAX:
+        return record_headers(last)[first:last]
+    made: list[bytes] = []
+    for block in range(first // _BLOCK, -(-last // _BLOCK)):
+        made += _headers_of_block(block)
+    start = first % _BLOCK
+    return made[start : start + last - first]
+
+
+def _headers_of_block(block: int) -> list[bytes]:
+    rest = encode_uvarint(block) + b"\1" if block else b"\1"
+    return [start + rest for start in (_FIRST_BYTES_OF_MORE if block else _FIRST_BYTES)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,6 +159,29 @@ def test_changed_bytes_give_fields_inside_the_buffer_or_a_decode_error(record: R
     except DecodeError:
         return
     assert key_start + max(key_size, 0) <= value_start + max(value_size, 0) <= headers_start <= following <= len(area)
+
+
+VARINT_LIKE = st.lists(st.sampled_from([0, 1, 2, 126, 127, 128, 129, 255]), min_size=1, max_size=6).map(bytes)
+
+
+@given(st.lists(RECORD, min_size=1, max_size=4), st.data())
+def test_usual_records_are_read_as_careful_ones(records: list[Record], data: st.DataObject) -> None:
+    area = bytearray(write_records([Record(one.offset, one.timestamp, None, one.value) for one in records], 0, 1000))
+    at = data.draw(st.integers(0, len(area) - 1))
+    area[at : at + data.draw(st.integers(0, 3))] = data.draw(VARINT_LIKE)
+    area += bytes(data.draw(st.sampled_from([0, 30])))
+
+    def fields_of(read: Callable[[bytes, int, int], tuple[int, ...]]) -> tuple[list[tuple[int, ...]], str]:
+        found, position = [], 0
+        try:
+            while position < len(area):
+                found.append(read(bytes(area), position, len(area)))
+                position = found[-1][7]
+        except DecodeError as error:
+            return found, str(error)
+        return found, ""
+
+    assert fields_of(lambda *place: next(walk_records(*place, 1))) == fields_of(read_record_header)
 
 
 def test_records_below_and_above_the_declared_count_are_told_where_they_are_noticed() -> None:

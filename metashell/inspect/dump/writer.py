@@ -176,8 +176,7 @@ class Writer:
         while first < count:
             number = min(SEGMENT_RECORDS, count - first)
             following = -1
-            # The loops keep what begins each record up to the last one that they read.
-            if middle is not None and self.loop is not None and first + number <= HEADERS_MAX:
+            if middle is not None and self.loop is not None:
                 mark = len(self.lines)
                 following = self.loop(buf, at, first, number, header.base_offset, middle, self.texts, self.lines.append)
                 if following > end or (following != end and first + number == count):
@@ -361,6 +360,8 @@ def _usual_headers(first: int, count: int) -> list[bytes]:
     """The bytes between length and key length of records `first` to `first + count` of a batch, for usual records."""
     if count == 1 and first == 0:
         return _FIRST
+    if first + count > HEADERS_MAX:
+        return [b"\0\0" + encode_varint(delta) for delta in range(first, first + count)]
     for delta in range(len(_headers), first + count):
         _headers.append(b"\0\0" + encode_varint(delta))
     return _headers[first : first + count]

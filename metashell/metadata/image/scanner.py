@@ -17,7 +17,7 @@ from collections.abc import Generator
 from typing import Any, Final, Protocol
 
 from metashell.codec.batches import RecordFields, read_record_header
-from metashell.codec.metadata_records import HEADERS_MAX, record_headers
+from metashell.codec.metadata_records import headers_between
 from metashell.codec.registry import message_type
 from metashell.common.errors import DecodeError
 from metashell.metadata.image.partitions import Span, check_change, partition_from_record, partition_reader
@@ -85,15 +85,16 @@ class BatchScanner:
     def _replay_piece(self, buf: bytes, at: int, index: int, count: int, sink: RecordSink) -> int:
         """Replay the records from `index` on, which begins at `at`, up to `count`; where the next one begins."""
         end = len(buf)
-        headers = record_headers(min(count, (end - at) // _RECORD_SIZE_MIN + 1 + index, HEADERS_MAX))
-        header_count = len(headers)
+        first_index = index
+        headers = headers_between(index, min(count, (end - at) // _RECORD_SIZE_MIN + 1 + index))
+        header_end = index + len(headers)
         tails_of = self._tails.get
         topics = sink.topics
         entry_of = topics.pending.get
         while index < count:
             # The usual framing: the value is buf[value:stop], a header count of 0 follows at `stop`.
             value = 0
-            if at + _HEAD_SIZE_MAX < end and index < header_count:
+            if at + _HEAD_SIZE_MAX < end and index < header_end:
                 first = buf[at]
                 if first < 128:
                     body = at + 1
@@ -101,7 +102,7 @@ class BatchScanner:
                 else:
                     body = at + 2
                     stop = at + 1 + ((first & 127 | buf[at + 1] << 7) >> 1)
-                header = headers[index]
+                header = headers[index - first_index]
                 if stop < end and buf.startswith(header, body):
                     value = body + len(header)
                     second = buf[value]
