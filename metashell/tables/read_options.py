@@ -168,7 +168,7 @@ _LEVELS = "feature_level"
 def note_newer(notes: NewerNotes, table: str, batch: pa.RecordBatch) -> None:
     """Note what a batch of a raw table says."""
     # Who only plans an export has not loaded pyarrow, and its workers are forks as long as that is so.
-    from metashell.tables.columns.chunks import UNKNOWN_RECORD
+    from metashell.tables.columns.vectors import UNKNOWN_RECORD
     from metashell.tables.schemas import FAULTS
 
     if table == FAULTS:

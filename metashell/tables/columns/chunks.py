@@ -1,8 +1,7 @@
 """Batches that are decoded together: a window of a file, and what its compressed batches expand to; or a part of one large batch.
 
 One tight loop goes over the window's batches and checks their checksums. Anything unusual (another magic, a wrong checksum, a length that
-leads out of the window) goes to the log's careful reader. The order of batches is `disk.log.order` applied to many headers at once; a
-fault is a row with its place, its reason and the bytes there.
+leads out of the window) goes to the log's careful reader.
 
 Memory does not grow with the number of records of a batch: 3 MB of zstd may hold four million. Such a batch is expanded twice, block by
 block: first to see that all of it expands, since one that does not has no records, and then to decode what the blocks hold."""
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from struct import Struct
@@ -44,12 +42,11 @@ from metashell.codec.primitives import (
     more_crc32c,
     snappy_blocks,
 )
-from metashell.codec.redaction import shown_head
 from metashell.common.errors import DecodeError
 from metashell.disk.files import OpenFile
-from metashell.disk.segment import BatchFault, SourceFault, Tail, order_fault, read_batches
+from metashell.disk.segment import BatchFault, Tail, read_batches
 from metashell.tables.columns.record_walk import NULL, Area, RecordFault, Rows, no_rows, read_block, read_rows, walk_block
-from metashell.tables.columns.vectors import Buffer, Headers
+from metashell.tables.columns.vectors import BYTES_MAX, Buffer, Headers
 
 WINDOW_BYTES = 2 << 20
 """Bytes of a file decoded at once: some 15 000 partition records. The columns of twice as many leave the processor's cache."""
@@ -427,138 +424,3 @@ def _hop(header_at: list[int], window: bytes, at: int) -> int:
         append(at)
         at = end
     return at
-
-
-# ---- order of the batches of a metadata log
-
-
-class HeaderOrder:
-    """Checks the order of the batches of one file, chunk after chunk.
-
-    `begins_by` is the offset at or before which the first batch has to start, None where nothing is known of it.
-    """
-
-    def __init__(self, begins_by: int | None) -> None:
-        self._begins_by = begins_by
-        self._expected: int | None = None
-        self._epoch: int | None = None
-
-    @classmethod
-    def after(cls, end: int, epoch: int) -> HeaderOrder:
-        """Return the order after a batch that ended before the offset `end`."""
-        order = cls(None)
-        order._expected, order._epoch = end, epoch
-        return order
-
-    def check(self, headers: Headers) -> list[Fault]:
-        """Return the faults of batches out of order; each batch is compared with the one before it, whatever that one was."""
-        if not len(headers):
-            return []
-        base, epoch = headers.base_offset, headers.leader_epoch
-        # Numbers that wrap around here are out of order too; the message is made with Python's numbers.
-        odd = (base[1:] != headers.last_offset[:-1] + 1) | (epoch[1:] < epoch[:-1])
-        faults = [] if (reason := self._first(int(base[0]), int(epoch[0]))) is None else [_fault_of(headers, 0, reason)]
-        for number in (np.flatnonzero(odd) + 1).tolist():
-            here = (int(base[number]), int(epoch[number]))
-            if reason := order_fault(_end(headers, number - 1), int(epoch[number - 1]), here):
-                faults.append(_fault_of(headers, number, reason))
-        self._expected, self._epoch = _end(headers, len(headers) - 1), int(epoch[-1])
-        return faults
-
-    def check_next(self, batch: RecordBatch) -> Fault | None:
-        """Return the fault of the batch behind the last one, which another reads."""
-        reason = self._first(batch.header.base_offset, batch.header.leader_epoch)
-        if reason is None:
-            return None
-        data = batch.data
-        return _fault(batch.header.base_offset, batch.position, len(data), reason, data[:HEADER_SIZE], data[:BYTES_MAX])
-
-    def forget(self) -> None:
-        """After bytes that hold no good batch, anything may follow."""
-        self._begins_by = self._expected = self._epoch = None
-
-    def _first(self, offset: int, epoch: int) -> str | None:
-        expected = self._expected
-        if self._begins_by is not None:
-            # A checkpoint may end within a batch, or segments may reach back behind it.
-            expected, self._begins_by = None if offset <= self._begins_by else self._begins_by, None
-        return order_fault(expected, self._epoch, (offset, epoch))
-
-
-def _end(headers: Headers, number: int) -> int:
-    """Return the offset after a batch; may be beyond what an offset can be."""
-    return int(headers.base_offset[number]) + int(headers.last_offset_delta[number]) + 1
-
-
-def _fault_of(headers: Headers, number: int, reason: str) -> Fault:
-    head, data = headers.bytes_of(number, HEADER_SIZE), headers.bytes_of(number, BYTES_MAX)
-    return _fault(int(headers.base_offset[number]), int(headers.position[number]), int(headers.size[number]), reason, head, data)
-
-
-def _fault(offset: int, position: int, size: int, reason: str, head: bytes, data: bytes) -> Fault:
-    return Fault(kind="bad-order", offset=offset, position=position, size=size, reason=reason, harmless=shown_head(head), data=data)
-
-
-# ---- faults
-
-UNKNOWN_RECORD: Final = "unknown-record"
-"""The kind of a fault that a newer release explains."""
-BYTES_MAX: Final = 1 << 20
-"""The bytes of a fault that are kept; `size` counts all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """One place that could not be read. `data` are the bytes there, up to a limit, `harmless` what can hold no secret.
-
-    A fault that is not serious ends no export: a newer release wrote a record, or a field of it, that is not known.
-    """
-
-    kind: str
-    offset: int | None
-    position: int
-    size: int
-    reason: str
-    harmless: bytes | None = None
-    data: bytes | None = None
-    is_serious: bool = True
-
-    def __str__(self) -> str:
-        offset = "" if self.offset is None else f"offset {self.offset}: "
-        return f"{offset}byte {self.position}: {self.reason}"
-
-
-def fault_of_item(item: BatchFault, file: OpenFile) -> Fault:
-    """Return the fault of a batch, or of bytes that hold none, which are read from the file again if that is possible."""
-    data = item.batch.data if item.batch is not None else b""
-    if not data and file.size() is not None:
-        data = file.read_at(item.position, min(item.size, BYTES_MAX))
-    return Fault(
-        kind=item.kind,
-        offset=item.offset,
-        position=item.position,
-        size=item.size,
-        reason=item.reason,
-        harmless=shown_head(data) if item.batch is not None else None,
-        data=data[:BYTES_MAX],
-    )
-
-
-def fault_of_file(fault: SourceFault) -> Fault:
-    """Return the fault of a checkpoint that is not used."""
-    return Fault(
-        kind="bad-checkpoint", offset=fault.offset if fault.offset >= 0 else None, position=fault.position, size=0, reason=fault.reason
-    )
-
-
-def fault_of_records(headers: Headers, number: int, reason: str) -> Fault:
-    """Return a batch of the right checksum whose records cannot be read from some place on."""
-    return Fault(
-        kind="bad-records",
-        offset=int(headers.base_offset[number]),
-        position=int(headers.position[number]),
-        size=int(headers.size[number]),
-        reason=reason,
-        harmless=shown_head(headers.bytes_of(number, HEADER_SIZE)),
-        data=headers.bytes_of(number, BYTES_MAX),
-    )

@@ -28,19 +28,14 @@ from metashell.tables.columns.chunks import (
     RECORDS_MAX,
     Batches,
     Chunk,
-    Fault,
-    HeaderOrder,
     add_plain,
-    fault_of_file,
-    fault_of_item,
-    fault_of_records,
     read_chunks,
     read_stream_chunks,
 )
 from metashell.tables.columns.record_tables import RecordTables, batches_table, control_table, faults_table
 from metashell.tables.columns.record_walk import Rows
 from metashell.tables.columns.typed_tables import typed_batch
-from metashell.tables.columns.vectors import Headers, Ints, Mask
+from metashell.tables.columns.vectors import Fault, HeaderOrder, Headers, Ints, Mask, fault_of_file, fault_of_item, fault_of_records
 from metashell.tables.input_files import Excerpt, is_read_once, open_input
 from metashell.tables.read_options import Bounds, ReadOptions
 from metashell.tables.schemas import BATCHES, CONTROL, FAULTS

@@ -37,10 +37,9 @@ from metashell.tables.columns.chunk_records import (
     text_columns,
     texts_of_log,
 )
-from metashell.tables.columns.chunks import UNKNOWN_RECORD, Fault
 from metashell.tables.columns.column_reader import ColumnReader, column_of_objects
 from metashell.tables.columns.record_walk import NULL, Rows
-from metashell.tables.columns.vectors import Buffer, Headers, Ints, Mask
+from metashell.tables.columns.vectors import UNKNOWN_RECORD, Buffer, Fault, Headers, Ints, Mask
 from metashell.tables.read_options import ReadOptions
 from metashell.tables.schemas import BATCHES, CONTROL, FAULTS, RECORDS, RecordTable, common_schema, tables_of_log
 
