@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from metashell.codec.registry import message_names, message_type
-from metashell.groups.decision import _BODIES, Request, error_body
+from metashell.groups.coordinator.coordinator import HANDLERS
+from metashell.groups.decision import Request, error_body
 
-REQUESTS = {kind.key: kind for name in message_names("request") if (kind := message_type("request", name)).key in _BODIES}
+REQUESTS = {kind.key: kind for name in message_names("request") if (kind := message_type("request", name)).key in HANDLERS}
 
 
-@pytest.mark.parametrize("api_key", sorted(_BODIES))
+@pytest.mark.parametrize("api_key", sorted(HANDLERS))
 def test_an_error_can_be_written_in_every_version(api_key: int) -> None:
     asked = REQUESTS[api_key]
     answer = message_type("response", asked.name.removesuffix("Request") + "Response")

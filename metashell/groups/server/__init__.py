@@ -9,7 +9,7 @@ Promises:
 - Groups and offsets are in `groups.log.group_log`, and an answer leaves when all that it says is durable. A server that starts again goes
   on where it was killed. The offsets topic holds the decided records, compacted, and can be fetched.
 - Topics are those of the metadata image. No partition has a record: a log ends at the largest offset that a group has committed for it, so
-  that a consumer continues there. Who wants to produce, or to read outside of any group, gets a final error (`refusals`).
+  that a consumer continues there. Who wants to produce, or to read outside of any group, gets a final error (`topic_requests` says which).
 - The active controller creates and changes topics. Such requests are forwarded in an envelope (KIP-590): the controller decides as for the
   client that asked, not as for this process.
 - Its listener is as secure as the controller's: a name in `listener.security.protocol.map`, with SASL and TLS. Where the controller has
@@ -21,8 +21,8 @@ Promises:
 
 Modules: `server` has `GroupServer` (`await open()` binds, `look()` takes the newest image, `await close()` ends it) and imports asyncio, so
 it is imported inside functions, as is `machine`, which drives the coordinator and its log; `topic_requests` has the answers that need no
-coordinator, `refusals` those to clients that want messages; `request_rights` has the rights that requests need, and this module who sends
-them: nothing here grants a right, `Allows` asks the authorizer of the controller in the same process.
+coordinator; `request_rights` has the rights that requests need, and this module who sends them: nothing here grants a right, `Allows` asks
+the authorizer of the controller in the same process.
 Source: org.apache.kafka.coordinator.group.GroupCoordinatorConfig; `group.coordinator` and its listener are ours."""
 
 from __future__ import annotations

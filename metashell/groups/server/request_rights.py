@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from metashell.codec import codes, messages
+from metashell.codec.error_answers import error_entries
 from metashell.codec.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
@@ -20,7 +21,7 @@ from metashell.codec.error_codes import (
     error_message,
 )
 from metashell.common.values import ZERO_UUID
-from metashell.groups.decision import ALL_OPERATIONS, CLUSTER_OPERATIONS, coordinator_error, error_body, fetch_error_group
+from metashell.groups.decision import ALL_OPERATIONS, CLUSTER_OPERATIONS, api_name, coordinator_error, error_body, fetch_error_group
 from metashell.groups.server import (
     CLUSTER,
     CLUSTER_ACTION,
@@ -45,6 +46,7 @@ from metashell.groups.server import (
     coordinator_request,
     with_fields,
 )
+from metashell.net.frames import response_type
 
 if TYPE_CHECKING:
     from metashell.groups.server.topic_requests import Cluster
@@ -189,61 +191,30 @@ def _by_topic(asked: AskedRequest, topics: Iterable[Any], operation: int, attrib
     return allowed, refused
 
 
-def _partitioned(
-    asked: AskedRequest, operation: int, *, answers: str, refuse: Callable[[Any], Any], empty: Callable[[], Any], attribute: str = "name"
-) -> Narrowing:
-    """Refuse each topic of its own. `empty` is the answer without topics, for a request of which nothing is left."""
+def _partitioned(asked: AskedRequest, operation: int = READ, attribute: str = "name") -> Narrowing:
+    """Refuse each topic of its own, with all its partitions."""
     allowed, refused = _by_topic(asked, asked.body.topics, operation, attribute)
-    refusals = tuple(map(refuse, refused))
+    name = api_name(asked.request.api_key)
+    answers, refusals = error_entries(name, asked.version, refused, TOPIC_AUTHORIZATION_FAILED)
 
     def finish(answer: Any) -> Any:
-        answer = empty() if answer is None else answer
+        # Of a request without any topic left nothing is decided.
+        answer = response_type(asked.request.api_key).cls() if answer is None else answer
         return with_fields(answer, **{answers: (*refusals, *getattr(answer, answers))})
 
     return Narrowing(with_fields(asked.body, topics=tuple(allowed)) if allowed else None, finish)
 
 
-def _committed(kind: Any, topic_kind: Any, partition_kind: Any) -> Callable[[AskedRequest], Narrowing]:
-    def rule(asked: AskedRequest) -> Narrowing:
-        def refuse(topic: Any) -> Any:
-            partitions = tuple(
-                partition_kind(partition_index=each.partition_index, error_code=TOPIC_AUTHORIZATION_FAILED) for each in topic.partitions
-            )
-            ids = {"topic_id": topic.topic_id} if hasattr(topic, "topic_id") else {}
-            return topic_kind(name=topic.name, partitions=partitions, **ids)
-
-        return _partitioned(asked, READ, answers="topics", refuse=refuse, empty=kind)
-
-    return rule
-
-
-_commit_topics = _committed(
-    messages.OffsetCommitResponse,
-    messages.OffsetCommitResponse.OffsetCommitResponseTopic,
-    messages.OffsetCommitResponse.OffsetCommitResponsePartition,
-)
-_txn_commit_topics = _committed(
-    messages.TxnOffsetCommitResponse,
-    messages.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic,
-    messages.TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition,
-)
-_delete_topics = _committed(
-    messages.OffsetDeleteResponse,
-    messages.OffsetDeleteResponse.OffsetDeleteResponseTopic,
-    messages.OffsetDeleteResponse.OffsetDeleteResponsePartition,
-)
-
-
 def _offset_commit(asked: AskedRequest) -> Narrowing | None:
-    return _group()(asked) or _commit_topics(asked)
+    return _group()(asked) or _partitioned(asked)
 
 
 def _offset_delete(asked: AskedRequest) -> Narrowing | None:
-    return _group(DELETE)(asked) or _delete_topics(asked)
+    return _group(DELETE)(asked) or _partitioned(asked)
 
 
 def _txn_offset_commit(asked: AskedRequest) -> Narrowing | None:
-    return _transaction(asked) or _group()(asked) or _txn_commit_topics(asked)
+    return _transaction(asked) or _group()(asked) or _partitioned(asked)
 
 
 def _transaction(asked: AskedRequest) -> Narrowing | None:
@@ -376,43 +347,15 @@ def _describe_cluster(asked: AskedRequest) -> Narrowing | None:
 
 
 def _fetch(asked: AskedRequest) -> Narrowing | None:
-    made = messages.FetchResponse
-
-    def refuse(topic: Any) -> Any:
-        partitions = tuple(
-            made.PartitionData(partition_index=each.partition, error_code=TOPIC_AUTHORIZATION_FAILED, high_watermark=-1, records=b"")
-            for each in topic.partitions
-        )
-        return made.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=partitions)
-
-    if not asked.body.topics:
-        return None
-    return _partitioned(asked, READ, answers="responses", refuse=refuse, empty=made, attribute="topic")
+    return _partitioned(asked, attribute="topic") if asked.body.topics else None
 
 
 def _list_offsets(asked: AskedRequest) -> Narrowing | None:
-    made = messages.ListOffsetsResponse
-
-    def refuse(topic: Any) -> Any:
-        partitions = tuple(
-            made.ListOffsetsPartitionResponse(
-                partition_index=each.partition_index, error_code=TOPIC_AUTHORIZATION_FAILED, timestamp=-1, offset=-1
-            )
-            for each in topic.partitions
-        )
-        return made.ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
-
-    return _partitioned(asked, DESCRIBE, answers="topics", refuse=refuse, empty=made)
+    return _partitioned(asked, DESCRIBE)
 
 
 def _epoch_ends(asked: AskedRequest) -> Narrowing | None:
-    made = messages.OffsetForLeaderEpochResponse
-
-    def refuse(topic: Any) -> Any:
-        ends = tuple(made.EpochEndOffset(partition=each.partition, error_code=TOPIC_AUTHORIZATION_FAILED) for each in topic.partitions)
-        return made.OffsetForLeaderTopicResult(topic=topic.topic, partitions=ends)
-
-    return _partitioned(asked, DESCRIBE, answers="topics", refuse=refuse, empty=made, attribute="topic")
+    return _partitioned(asked, DESCRIBE, attribute="topic")
 
 
 _CONFIG_RIGHTS: Final = {

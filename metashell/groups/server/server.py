@@ -26,7 +26,7 @@ from metashell.codec.codes import (
     PRODUCE,
 )
 from metashell.codec.dispatch import REQUESTS
-from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
+from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION, UNSUPPORTED_VERSION
 from metashell.common.errors import EncodeError, MetashellError
 from metashell.common.terminal import terminal_line
 from metashell.groups.coordinator.coordinator import HANDLERS
@@ -34,9 +34,11 @@ from metashell.groups.decision import Effect, error_body
 from metashell.groups.log.group_log import GroupLog
 from metashell.groups.server import Allows, Asker, ClientRequest, GroupServerConfig, Rights, coordinator_request
 from metashell.groups.server.machine import ClientIdentity, ClockMs, GroupMachine, SystemChance, client_of
-from metashell.groups.server.refusals import KEEPS_NO_MESSAGES, OF_GROUPS, Clients, refuse_partitions, refuse_produce
 from metashell.groups.server.request_rights import narrow
 from metashell.groups.server.topic_requests import (
+    KEEPS_NO_MESSAGES,
+    OF_GROUPS,
+    Clients,
     Cluster,
     ImageTopics,
     PartitionReads,
@@ -67,6 +69,7 @@ FORWARD_S: Final = 30.0
 FETCH_WAIT_MAX_S: Final = 60.0
 """The longest wait of a fetch. A fetch that asks for more is answered after this time with no records."""
 STOP_S: Final = 0.1
+WANTS_TO_PRODUCE: Final = f" wants to produce: {KEEPS_NO_MESSAGES}"
 TOLD_MAX: Final = 100
 """The most lines about what clients ask."""
 
@@ -133,7 +136,7 @@ class GroupServer:
         self._answers: Mapping[int, Callable[[ClientRequest], None]] = {
             PRODUCE: self._produce,
             INIT_PRODUCER_ID: self._init_producer_id,
-            ADD_PARTITIONS_TO_TXN: self._add_partitions,
+            ADD_PARTITIONS_TO_TXN: self._produce,
             FETCH: self._fetch,
             LIST_OFFSETS: lambda request: self._send(request, self._logs.list_offsets(request.message, request.header.api_version)),
             METADATA: self._metadata,
@@ -271,24 +274,23 @@ class GroupServer:
         self._send(request, answer_metadata(self._cluster, message, version))
 
     def _produce(self, request: ClientRequest) -> None:
-        self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
-        if request.message.acks == 0:
+        if request.header.api_key == PRODUCE and request.message.acks == 0:
             # Nothing is answered then: Kafka's brokers close the connection to tell the client of an error.
+            self._tell(request, WANTS_TO_PRODUCE)
             request.close_connection(KEEPS_NO_MESSAGES)
         else:
-            self._send(request, refuse_produce(request.message, request.header.api_version))
-
-    def _add_partitions(self, request: ClientRequest) -> None:
-        self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
-        self._send(request, refuse_partitions(request.message, request.header.api_version))
+            self._refuse_to_write(request, POLICY_VIOLATION)
 
     def _init_producer_id(self, request: ClientRequest) -> None:
-        if request.message.transactional_id is None:
-            # A transaction may consist of offsets; an id without one is good for Produce alone.
-            self._tell(request, f" wants to produce: {KEEPS_NO_MESSAGES}")
-            self._send(request, error_body(coordinator_request(request, 0), CLUSTER_AUTHORIZATION_FAILED))
-        else:
+        if request.message.transactional_id is not None:
             self.machine.submit(request)
+        else:
+            # A transaction may consist of offsets; an id without one is good for Produce alone.
+            self._refuse_to_write(request, CLUSTER_AUTHORIZATION_FAILED)
+
+    def _refuse_to_write(self, request: ClientRequest, code: int) -> None:
+        self._tell(request, WANTS_TO_PRODUCE)
+        self._send(request, error_body(coordinator_request(request, 0), code, f"T{KEEPS_NO_MESSAGES[1:]}."))
 
     def _fetch(self, request: ClientRequest) -> None:
         message, version = request.message, request.header.api_version

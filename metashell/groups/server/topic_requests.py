@@ -2,6 +2,17 @@
 
 The log of a partition ends at the largest offset that a group has committed for it, as if retention had deleted all before. The partitions
 of `__consumer_offsets` hold the batches that the coordinator has written.
+
+Who wants messages is refused with POLICY_VIOLATION, which clients report and do not retry: an error that asks for patience, or a closed
+connection, makes them try again until their own timeouts end, or for ever. A producer id that only Produce could use is refused with
+CLUSTER_AUTHORIZATION_FAILED, as by a cluster whose rights let this client write nowhere: librdkafka retries after every other error that
+fits. docs/quorum.md lists what each client was seen to do.
+
+A member of a group has to fetch: a consumer without answers to its fetches leaves its group. So a client that takes part in a group, or
+commits for one, gets partitions without records, and waits for new ones as at any broker. A client that has fetched for `PATIENCE_MS` and
+was never in a group waits for messages alone, in vain, and is refused. The time is for a client that comes back: after a restart of this
+listener its consumer may fetch before it finds its coordinator. `__consumer_offsets` has records, and is read by anybody.
+
 Source: kafka.server.KafkaApis: handleTopicMetadataRequest, handleDescribeCluster, handleFetchRequest, handleListOffsetRequest,
 handleOffsetForLeaderEpochRequest; org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde; KIP-98 for transaction markers."""
 
@@ -12,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from metashell.codec import messages
+from metashell.codec import codes, messages
 from metashell.codec.error_codes import (
     FETCH_SESSION_ID_NOT_FOUND,
     INVALID_TOPIC_EXCEPTION,
@@ -345,3 +356,45 @@ def changed_topics(before: MetadataImage, after: MetadataImage) -> tuple[set[str
     changed = {name for name, topic in new.items() if old.get(name) is not topic}
     deleted = {name for name, topic in old.items() if name not in new or new[name].id != topic.id}
     return changed, deleted
+
+
+KEEPS_NO_MESSAGES: Final = "this listener keeps no messages, start a broker of Kafka"
+PATIENCE_MS: Final = 15_000
+"""A member is heard of within this time: a third of the usual session is the longest pause between two heartbeats."""
+CLIENTS_MAX: Final = 1_000
+"""The most clients that are remembered; who was heard of longest ago is forgotten."""
+OF_GROUPS: Final = frozenset(
+    (
+        codes.OFFSET_COMMIT,
+        codes.JOIN_GROUP,
+        codes.HEARTBEAT,
+        codes.SYNC_GROUP,
+        codes.CONSUMER_GROUP_HEARTBEAT,
+        codes.STREAMS_GROUP_HEARTBEAT,
+    )
+)
+"""APIs whose sender takes part in a group. Who only looks for a coordinator or for offsets may still want to read messages alone."""
+
+
+class Clients:
+    """The clients that fetch, by client id and host. Units: ms of a clock that never goes back."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], int | None] = {}
+        """When a client first fetched; None for one that takes part in groups."""
+
+    def joins_group(self, client_id: str, host: str) -> None:
+        self._put((client_id, host), None)
+
+    def may_fetch(self, client_id: str, host: str, now_ms: int) -> bool:
+        """Return whether a client's fetch is answered as a consumer's."""
+        key = client_id, host
+        since = self._since.get(key, now_ms)
+        self._put(key, since)
+        return since is None or now_ms - since < PATIENCE_MS
+
+    def _put(self, key: tuple[str, str], since: int | None) -> None:
+        self._since.pop(key, None)
+        self._since[key] = since
+        if len(self._since) > CLIENTS_MAX:
+            del self._since[next(iter(self._since))]

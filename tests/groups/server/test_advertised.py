@@ -10,8 +10,7 @@ import pytest
 
 from metashell.codec import codes, messages
 from metashell.codec.error_codes import CLUSTER_AUTHORIZATION_FAILED, NONE, POLICY_VIOLATION
-from metashell.groups.server.refusals import CLIENTS_MAX, PATIENCE_MS, Clients
-from metashell.groups.server.topic_requests import TOPIC
+from metashell.groups.server.topic_requests import CLIENTS_MAX, PATIENCE_MS, TOPIC, Clients
 from metashell.metadata.image import MetadataImage
 from metashell.net.frames import request_type
 from metashell.quorum.embedded import EmbeddedQuorum
@@ -93,8 +92,12 @@ async def test_who_wants_to_produce_is_refused_for_good_and_told_of_once(image: 
         new = await peer.ask(
             added(transactions=(added.AddPartitionsToTxnTransaction(transactional_id="tx", topics=topics),)), codes.ADD_PARTITIONS_TO_TXN, 5
         )
-        for (answered,) in (old.results_by_topic_v3_and_below, new.results_by_transaction[0].topic_results):
-            assert [row.partition_error_code for row in answered.results_by_partition] == [POLICY_VIOLATION] * 2
+        (answered,) = old.results_by_topic_v3_and_below
+        assert [(row.partition_index, row.partition_error_code) for row in answered.results_by_partition] == [
+            (0, POLICY_VIOLATION),
+            (1, POLICY_VIOLATION),
+        ]
+        assert new.error_code == POLICY_VIOLATION
         peer.send(produce(0), 9)
         with pytest.raises(asyncio.IncompleteReadError):
             await peer.frame()

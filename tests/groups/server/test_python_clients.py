@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metashell.groups.server import refusals
+from metashell.groups.server import topic_requests
 from metashell.quorum.embedded import EmbeddedQuorum
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ CLIENTS: dict[str, tuple[str, dict[str, Any]]] = {
 def server() -> Iterator[str]:
     """A listener that refuses at once who fetches and is in no group."""
     with pytest.MonkeyPatch.context() as patched, EmbeddedQuorum(1, groups=True) as quorum:
-        patched.setattr(refusals, "PATIENCE_MS", 0)
+        patched.setattr(topic_requests, "PATIENCE_MS", 0)
         quorum.create_topic("t", 2)
         yield quorum.bootstrap_servers
 
