@@ -84,11 +84,6 @@ def create_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
     return Decision(messages.CreateAclsResponse(results=tuple(results)), records)
 
 
-def refuse_create_acls(request: Request, code: int, message: str | None) -> messages.CreateAclsResponse:
-    made = messages.CreateAclsResponse.AclCreationResult
-    return messages.CreateAclsResponse(results=tuple(made(error_code=code, error_message=message) for _ in request.body.creations))
-
-
 def _check_new(acl: Acl, level: int) -> None:
     """Check the fields of a new entry. Errors: ApiError, in Kafka's order."""
     if acl.resource_type == Resource.CLUSTER and acl.resource_name != CLUSTER_NAME:
@@ -227,11 +222,6 @@ def delete_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
             results.append(response.DeleteAclsFilterResult(error_code=error.code, error_message=error.message))
     records = [(messages.RemoveAccessControlEntryRecord(id=id), 0) for id in removed]
     return Decision(response(filter_results=tuple(results)), records)
-
-
-def refuse_delete_acls(request: Request, code: int, message: str | None) -> messages.DeleteAclsResponse:
-    made = messages.DeleteAclsResponse.DeleteAclsFilterResult
-    return messages.DeleteAclsResponse(filter_results=tuple(made(error_code=code, error_message=message) for _ in request.body.filters))
 
 
 def describe_acls(state: State, request: Request, now_ms: int) -> Steps[Decision]:
@@ -452,11 +442,3 @@ def refuse_create_token(request: Request, code: int, message: str | None) -> Any
     if request.version >= _OWNER_FROM:
         answer.token_requester_principal_type, answer.token_requester_principal_name = requester_type, requester_name
     return answer
-
-
-def refuse_renew_token(request: Request, code: int, message: str | None) -> messages.RenewDelegationTokenResponse:
-    return messages.RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)
-
-
-def refuse_expire_token(request: Request, code: int, message: str | None) -> messages.ExpireDelegationTokenResponse:
-    return messages.ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

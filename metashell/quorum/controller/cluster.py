@@ -105,10 +105,6 @@ def _api_keys() -> tuple[Any, ...]:
     return tuple(made(api_key=key, min_version=api.low, max_version=api.high) for key, api in APIS.items())
 
 
-def refuse_api_versions(request: Request, code: int, message: str | None) -> messages.ApiVersionsResponse:
-    return messages.ApiVersionsResponse(error_code=code)
-
-
 def describe_cluster(state: State, request: Request, now_ms: int) -> Decision:
     """The controllers that have registered, for clients that ask controllers directly."""
     body = request.body
@@ -147,10 +143,6 @@ def _allowed(state: State, request: Request) -> int:
     if not allows(request, Operation.DESCRIBE):
         return 0
     return sum(1 << operation for operation in _CLUSTER_OPERATIONS if allows(request, operation))
-
-
-def refuse_describe_cluster(request: Request, code: int, message: str | None) -> messages.DescribeClusterResponse:
-    return messages.DescribeClusterResponse(error_code=code, error_message=message)
 
 
 # Features
@@ -287,11 +279,6 @@ def _safe_min_isr(state: State) -> Iterator[VersionedRecord]:
     for resource_type, name in sorted(configs):
         if resource_type == BROKER_RESOURCE and name and MIN_ISR in configs[resource_type, name]:
             yield config_record(BROKER_RESOURCE, name, MIN_ISR, None)
-
-
-def refuse_update_features(request: Request, code: int, message: str | None) -> messages.UpdateFeaturesResponse:
-    """The answer that refuses all updates."""
-    return messages.UpdateFeaturesResponse(error_code=code, error_message=message, results=())
 
 
 def decide_activation(state: State, bootstrap: Sequence[VersionedRecord]) -> Decision:

@@ -321,22 +321,3 @@ def _alter_loggers(state: State, request: Request, resource: Any) -> None:
         raise ApiError(INVALID_REQUEST, f"Unexpected node id. Expected {own_id}, but received {node_id}")
     for one in resource.configs:
         raise ApiError(INVALID_CONFIG, f"Logger {one.name} does not exist!")
-
-
-def refuse_incremental_alter_configs(request: Request, code: int, message: str | None) -> Any:
-    return _refusal(messages.IncrementalAlterConfigsResponse, request, code, message)
-
-
-def refuse_alter_configs(request: Request, code: int, message: str | None) -> Any:
-    return _refusal(messages.AlterConfigsResponse, request, code, message)
-
-
-def _refusal(response: Any, request: Request, code: int, message: str | None) -> Any:
-    return response(
-        responses=tuple(
-            response.AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=one.resource_type, resource_name=one.resource_name
-            )
-            for one in request.body.resources
-        )
-    )

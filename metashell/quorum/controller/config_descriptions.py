@@ -269,14 +269,3 @@ def _client_metrics(node: Node, name: str) -> list[Described]:
         synonyms = [Synonym(key.name, value, at)] if key.name in own else []
         listed.append(Described(key.name, value, at, key, False, synonyms))
     return listed
-
-
-def refuse_describe_configs(request: Request, code: int, message: str | None) -> messages.DescribeConfigsResponse:
-    return messages.DescribeConfigsResponse(
-        results=tuple(
-            messages.DescribeConfigsResponse.DescribeConfigsResult(
-                error_code=code, error_message=message, resource_type=one.resource_type, resource_name=one.resource_name
-            )
-            for one in request.body.resources
-        )
-    )

@@ -28,7 +28,7 @@ from metashell.quorum.controller import (
 )
 from metashell.quorum.controller.authorizer import APIS, Authorizer, EnvelopedRequest, Operation, close_envelope, open_envelope
 from metashell.quorum.controller.cluster import decide_activation
-from metashell.quorum.controller.decision import ApiError, Chance, Decision, Request, Steps, TaskResult, finish_steps
+from metashell.quorum.controller.decision import ApiError, Chance, Decision, Request, Steps, TaskResult, finish_steps, refusal
 from metashell.quorum.controller.hints import AclHints
 from metashell.quorum.controller.leader_state import Heartbeats
 from metashell.quorum.controller.settings import Settings
@@ -205,8 +205,7 @@ class QuorumController:
                 return messages.EnvelopeResponse(response_data=None, error_code=error.code)
             return close_envelope(inner, self.refuse(inner.request, code, message))
         route = ROUTES.get(request.api_key)
-        refuse = refuse_at_top_level(APIS[request.api_key].name) if route is None else route.refuse
-        return refuse(request, code, message)
+        return (refusal if route is None else route.refuse)(request, code, message)
 
     def refusal_ahead(self, request: Request) -> Callable[[Request], Any] | None:
         """Return what makes the answer to a request that is refused whatever its body says, None where the body has to be looked at.
@@ -323,32 +322,20 @@ class Route(NamedTuple):
     """One API.
 
     Shape: `right` is what the cluster has to allow before anything else is looked at, None where the function asks for finer rights
-    itself; `refuse` makes the answer that refuses the whole request, for which `refusal` is another reason than the usual one.
+    itself; `refuse` makes the answer that refuses the whole request, for which `why` is another reason than the usual one.
     """
 
     decide: Decide
-    refuse: Refuse
     right: Operation | None = None
-    refusal: str | None = None
+    why: str | None = None
     is_write: bool = True
+    refuse: Refuse = refusal
 
     @property
     def why_refused(self) -> str:
         """Return the message for a sender that lacks the right. Kafka shows the whole request, as its own memory has it."""
         assert self.right is not None, "nobody is refused"
-        return self.refusal or f"Request Request(processor=0, ...) needs {self.right.name} permission."
-
-
-def refuse_at_top_level(name: str) -> Refuse:
-    """Answers with an error code, and where the response has one a message, at the top."""
-
-    def refuse(request: Request, code: int, message: str | None) -> Any:
-        made = getattr(messages, name + "Response")(error_code=code)
-        if hasattr(made, "error_message"):
-            made.error_message = message
-        return made
-
-    return refuse
+        return self.why or f"Request Request(processor=0, ...) needs {self.right.name} permission."
 
 
 _ACTION = Operation.CLUSTER_ACTION
@@ -362,42 +349,37 @@ def decide_by_raft(state: State, request: Request, now_ms: int) -> Decision:
 
 
 ROUTES: Final[dict[int, Route]] = {
-    18: Route(cluster.api_versions, cluster.refuse_api_versions, is_write=False),
-    19: Route(topic_creation.create_topics, topic_creation.refuse_create_topics),
-    20: Route(topics.delete_topics, topics.refuse_delete_topics),
-    29: Route(acls_and_tokens.describe_acls, refuse_at_top_level("DescribeAcls"), _DESCRIBE, is_write=False),
-    30: Route(acls_and_tokens.create_acls, acls_and_tokens.refuse_create_acls, _ALTER),
-    31: Route(acls_and_tokens.delete_acls, acls_and_tokens.refuse_delete_acls, _ALTER),
-    32: Route(config_descriptions.describe_configs, config_descriptions.refuse_describe_configs, is_write=False),
-    33: Route(config_changes.alter_configs, config_changes.refuse_alter_configs),
-    37: Route(topics.create_partitions, topics.refuse_create_partitions),
-    38: Route(acls_and_tokens.create_token, acls_and_tokens.refuse_create_token),
-    39: Route(acls_and_tokens.renew_token, acls_and_tokens.refuse_renew_token),
-    40: Route(acls_and_tokens.expire_token, acls_and_tokens.refuse_expire_token),
-    43: Route(elections.elect_leaders, elections.refuse_elect_leaders, _ALTER),
-    44: Route(config_changes.incremental_alter_configs, config_changes.refuse_incremental_alter_configs),
-    45: Route(replicas.alter_reassignments, replicas.refuse_alter_reassignments, _ALTER),
-    46: Route(replicas.list_reassignments, replicas.refuse_list_reassignments, _DESCRIBE, is_write=False),
-    49: Route(users.alter_client_quotas, users.refuse_alter_client_quotas, Operation.ALTER_CONFIGS, CLUSTER_REFUSED),
-    51: Route(users.alter_scram_credentials, users.refuse_alter_scram_credentials, _ALTER),
-    55: Route(decide_by_raft, refuse_at_top_level("DescribeQuorum"), _DESCRIBE, CLUSTER_REFUSED, is_write=False),
-    56: Route(replicas.alter_partition, refuse_at_top_level("AlterPartition"), _ACTION),
-    57: Route(cluster.update_features, cluster.refuse_update_features, _ALTER),
-    60: Route(
-        cluster.describe_cluster,
-        cluster.refuse_describe_cluster,
-        _ALTER,
-        is_write=False,
-    ),
-    62: Route(brokers.register_broker, refuse_at_top_level("BrokerRegistration"), _ACTION),
-    63: Route(brokers.broker_heartbeat, refuse_at_top_level("BrokerHeartbeat"), _ACTION),
-    64: Route(brokers.unregister_broker, refuse_at_top_level("UnregisterBroker"), _ALTER),
-    67: Route(cluster.allocate_producer_ids, refuse_at_top_level("AllocateProducerIds"), _ACTION),
-    70: Route(brokers.register_controller, refuse_at_top_level("ControllerRegistration"), _ACTION, CLUSTER_REFUSED),
-    80: Route(decide_by_raft, refuse_at_top_level("AddRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    81: Route(decide_by_raft, refuse_at_top_level("RemoveRaftVoter"), _ALTER, CLUSTER_REFUSED, is_write=False),
-    73: Route(replicas.assign_replicas_to_directories, replicas.refuse_assign_replicas, _ACTION),
-    94: Route(brokers.unregister_controller, refuse_at_top_level("UnregisterController"), _ALTER),
+    18: Route(cluster.api_versions, is_write=False),
+    19: Route(topic_creation.create_topics),
+    20: Route(topics.delete_topics),
+    29: Route(acls_and_tokens.describe_acls, _DESCRIBE, is_write=False),
+    30: Route(acls_and_tokens.create_acls, _ALTER),
+    31: Route(acls_and_tokens.delete_acls, _ALTER),
+    32: Route(config_descriptions.describe_configs, is_write=False),
+    33: Route(config_changes.alter_configs),
+    37: Route(topics.create_partitions),
+    38: Route(acls_and_tokens.create_token, refuse=acls_and_tokens.refuse_create_token),
+    39: Route(acls_and_tokens.renew_token),
+    40: Route(acls_and_tokens.expire_token),
+    43: Route(elections.elect_leaders, _ALTER),
+    44: Route(config_changes.incremental_alter_configs),
+    45: Route(replicas.alter_reassignments, _ALTER),
+    46: Route(replicas.list_reassignments, _DESCRIBE, is_write=False),
+    49: Route(users.alter_client_quotas, Operation.ALTER_CONFIGS, CLUSTER_REFUSED, refuse=users.refuse_alter_client_quotas),
+    51: Route(users.alter_scram_credentials, _ALTER, refuse=users.refuse_alter_scram_credentials),
+    55: Route(decide_by_raft, _DESCRIBE, CLUSTER_REFUSED, is_write=False),
+    56: Route(replicas.alter_partition, _ACTION),
+    57: Route(cluster.update_features, _ALTER),
+    60: Route(cluster.describe_cluster, _ALTER, is_write=False),
+    62: Route(brokers.register_broker, _ACTION),
+    63: Route(brokers.broker_heartbeat, _ACTION),
+    64: Route(brokers.unregister_broker, _ALTER),
+    67: Route(cluster.allocate_producer_ids, _ACTION),
+    70: Route(brokers.register_controller, _ACTION, CLUSTER_REFUSED),
+    80: Route(decide_by_raft, _ALTER, CLUSTER_REFUSED, is_write=False),
+    81: Route(decide_by_raft, _ALTER, CLUSTER_REFUSED, is_write=False),
+    73: Route(replicas.assign_replicas_to_directories, _ACTION),
+    94: Route(brokers.unregister_controller, _ALTER),
 }
 
 
@@ -405,13 +387,13 @@ def _refuse_envelope(request: Request) -> Any:
     return messages.EnvelopeResponse(response_data=None, error_code=CLUSTER_AUTHORIZATION_FAILED)
 
 
-def _refuse_topics(refuse: Refuse, text: str | None) -> Callable[[Request], Any]:
-    return lambda request: refuse(request, TOPIC_AUTHORIZATION_FAILED, text)
+def _refuse_topics(text: str | None) -> Callable[[Request], Any]:
+    return lambda request: refusal(request, TOPIC_AUTHORIZATION_FAILED, text)
 
 
-def _refuse_configs(refuse: Refuse, field: str) -> Callable[[Request], Any]:
+def _refuse_configs(field: str) -> Callable[[Request], Any]:
     def refuse_all(request: Request) -> Any:
-        answer = refuse(request, NONE, None)
+        answer = refusal(request, NONE)
         config_changes.refuse_rights(getattr(answer, field))
         return answer
 
@@ -419,12 +401,12 @@ def _refuse_configs(refuse: Refuse, field: str) -> Callable[[Request], Any]:
 
 
 _REFUSED_BY_ITEM: Final[dict[int, Callable[[Request], Any]]] = {
-    19: _refuse_topics(topic_creation.refuse_create_topics, topic_creation.NOT_ALLOWED_TEXT),
-    20: _refuse_topics(topics.refuse_delete_topics, topics.NOT_ALLOWED_TEXT),
-    32: _refuse_configs(config_descriptions.refuse_describe_configs, "results"),
-    33: _refuse_configs(config_changes.refuse_alter_configs, "responses"),
-    37: _refuse_topics(topics.refuse_create_partitions, None),
-    44: _refuse_configs(config_changes.refuse_incremental_alter_configs, "responses"),
+    19: _refuse_topics(topic_creation.NOT_ALLOWED_TEXT),
+    20: _refuse_topics(topics.NOT_ALLOWED_TEXT),
+    32: _refuse_configs("results"),
+    33: _refuse_configs("responses"),
+    37: _refuse_topics(None),
+    44: _refuse_configs("responses"),
 }
 """By api key, for requests whose items need rights, from senders that have none at all."""
 

@@ -17,6 +17,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from metashell.codec import messages
+from metashell.codec.dispatch import REQUESTS
+from metashell.codec.error_answers import error_answer
 from metashell.codec.error_codes import POLICY_VIOLATION
 from metashell.codec.releases import ELR_FEATURE, KRAFT_VERSION, METADATA_VERSION, NEWEST_RELEASE, record_versions, supported_features
 from metashell.common.errors import MetashellError
@@ -109,6 +111,11 @@ class Request(NamedTuple):
     def is_late(self, timeout_ms: int, now_ms: int) -> bool:
         """Whether the client no longer waits; a timeout of 0 is over at once."""
         return self.received_ms + timeout_ms <= now_ms
+
+
+def refusal(request: Request, code: int, message: str | None = None) -> Any:
+    """Return the answer that refuses a whole request. Errors: KeyError for an unknown API."""
+    return error_answer(REQUESTS[request.api_key].removesuffix("Request"), request.body, request.version, code, message)
 
 
 # Levels and records

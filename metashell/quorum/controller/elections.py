@@ -37,6 +37,7 @@ from metashell.quorum.controller.decision import (
     TaskResult,
     elr_enabled,
     partition_version,
+    refusal,
 )
 from metashell.quorum.controller.hints import PartitionKey
 from metashell.quorum.controller.partition_change import Election, PartitionChange, without
@@ -56,10 +57,10 @@ def elect_leaders(state: State, request: Request, now_ms: int) -> Steps[Decision
     if body.topic_partitions is not None and not body.topic_partitions:
         return Decision(_response(request, [], NONE))
     if request.is_late(body.timeout_ms, now_ms):
-        return Decision(refuse_elect_leaders(request, REQUEST_TIMED_OUT, None))
+        return Decision(refusal(request, REQUEST_TIMED_OUT, None))
     election = _TYPES.get(body.election_type)
     if election is None:
-        return Decision(refuse_elect_leaders(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
+        return Decision(refusal(request, INVALID_REQUEST, f"Unknown election type {body.election_type}"))
     records = BoundedRecords()
     results = yield from (_elect_all if body.topic_partitions is None else _elect_listed)(state, body, election, records)
     return Decision(_response(request, results, NONE), records, atomic=False)
@@ -152,13 +153,6 @@ def _answer(topic: str, results: Iterable[_Result]) -> messages.ElectLeadersResp
 def _response(request: Request, answers: _Answers, code: int) -> messages.ElectLeadersResponse:
     code = code if request.version >= 1 else NONE
     return messages.ElectLeadersResponse(error_code=code, replica_election_results=tuple(answers))
-
-
-def refuse_elect_leaders(request: Request, code: int, message: str | None) -> messages.ElectLeadersResponse:
-    """The answer that refuses every partition of a request."""
-    error = ApiError(code, message)
-    asked = request.body.topic_partitions or ()
-    return _response(request, [_answer(topic.topic, (_result(id, error) for id in topic.partitions)) for topic in asked], code)
 
 
 def elect_preferred(state: State, now_ms: int) -> Steps[TaskResult]:

@@ -206,24 +206,6 @@ def _check_repetition(state: State, moved: dict[tuple[bytes, int], PartitionRegi
             raise ApiError(INVALID_REQUEST, "The partition comes twice, and the second change does not fit the first.") from None
 
 
-def refuse_alter_reassignments(request: Request, code: int, message: str | None) -> messages.AlterPartitionReassignmentsResponse:
-    response = messages.AlterPartitionReassignmentsResponse
-    made = response.ReassignablePartitionResponse
-    return response(
-        error_code=code,
-        error_message=message,
-        responses=tuple(
-            response.ReassignableTopicResponse(
-                name=topic.name,
-                partitions=tuple(
-                    made(partition_index=one.partition_index, error_code=code, error_message=message) for one in topic.partitions
-                ),
-            )
-            for topic in request.body.topics
-        ),
-    )
-
-
 def _alter_reassignment(
     state: State,
     changes: PartitionChanges,
@@ -320,22 +302,6 @@ def list_reassignments(state: State, request: Request, now_ms: int) -> Steps[Dec
     return Decision(response(error_message=None, topics=tuple(topics)))
 
 
-def refuse_list_reassignments(request: Request, code: int, message: str | None) -> messages.ListPartitionReassignmentsResponse:
-    """The answer that refuses a listing: what was asked for, with no replicas."""
-    response = messages.ListPartitionReassignmentsResponse
-    return response(
-        error_code=code,
-        error_message=message,
-        topics=tuple(
-            response.OngoingTopicReassignment(
-                name=topic.name,
-                partitions=tuple(response.OngoingPartitionReassignment(partition_index=index) for index in topic.partition_indexes),
-            )
-            for topic in request.body.topics or ()
-        ),
-    )
-
-
 def _listed_topics(state: State, topics: Any) -> Steps[list[tuple[TopicImage, list[int]]]]:
     stable = state.stable.topics
     if topics is not None:
@@ -392,7 +358,3 @@ def assign_replicas_to_directories(state: State, request: Request, now_ms: int) 
     # Computed on the partitions as they were, like everything in one decision.
     yield from gather_steps(changes.removals(with_rests(offline.values()), broker.id), records)
     return Decision(response(error_code=NONE, directories=tuple(directories)), records, atomic=False)
-
-
-def refuse_assign_replicas(request: Request, code: int, message: str | None) -> messages.AssignReplicasToDirsResponse:
-    return messages.AssignReplicasToDirsResponse(error_code=code)

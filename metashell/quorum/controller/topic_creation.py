@@ -238,12 +238,6 @@ def _failed(name: str, error: ApiError) -> messages.CreateTopicsResponse.Creatab
     )
 
 
-def refuse_create_topics(request: Request, code: int, message: str | None) -> messages.CreateTopicsResponse:
-    """The answer that refuses every topic of a request, one that comes twice as often as it comes."""
-    error = ApiError(code, message)
-    return messages.CreateTopicsResponse(topics=tuple(_failed(topic.name, error) for topic in request.body.topics))
-
-
 def place_partitions(
     state: State, changes: PartitionChanges, topic_id: bytes, partition_ids: range, factor: int
 ) -> Steps[list[VersionedRecord]]:

@@ -25,7 +25,7 @@ from metashell.common.values import ZERO_UUID
 from metashell.metadata.image import TopicImage
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.quorum.controller.authorizer import Operation, Resource
-from metashell.quorum.controller.decision import PIECE, ApiError, BoundedRecords, Decision, Request, Steps
+from metashell.quorum.controller.decision import PIECE, ApiError, BoundedRecords, Decision, Request, Steps, refusal
 from metashell.quorum.controller.elections import PartitionChanges, active_replicas, check_manual_assignment, new_partition
 from metashell.quorum.controller.java import timeline_order
 from metashell.quorum.controller.state import State
@@ -43,7 +43,7 @@ def delete_topics(state: State, request: Request, now_ms: int) -> Decision | Ste
     """Remove topics; one record each, for brokers drop the replicas when they see it."""
     if not state.settings.delete_topics:
         code = INVALID_REQUEST if request.version < _DISABLED_FROM else TOPIC_DELETION_DISABLED
-        return Decision(refuse_delete_topics(request, code, None))
+        return Decision(refusal(request, code))
     return TopicDeletion(state, request, now_ms).decide()
 
 
@@ -166,16 +166,6 @@ def _deletion_result(name: str | None, topic_id: bytes, error: ApiError) -> Any:
     )
 
 
-def refuse_delete_topics(request: Request, code: int, message: str | None) -> Any:
-    """The answer that refuses every topic of a request."""
-    error = ApiError(code, message)
-    if request.version < _IDS_FROM:
-        results = [_deletion_result(name, ZERO_UUID, error) for name in request.body.topic_names]
-    else:
-        results = [_deletion_result(topic.name, topic.topic_id, error) for topic in request.body.topics]
-    return messages.DeleteTopicsResponse(responses=tuple(results))
-
-
 # CreatePartitions
 
 
@@ -276,9 +266,3 @@ def _replication_factor(topic: TopicImage) -> Steps[int]:
 
 def _growth_result(name: str, error: ApiError) -> messages.CreatePartitionsResponse.CreatePartitionsTopicResult:
     return messages.CreatePartitionsResponse.CreatePartitionsTopicResult(name=name, error_code=error.code, error_message=error.message)
-
-
-def refuse_create_partitions(request: Request, code: int, message: str | None) -> messages.CreatePartitionsResponse:
-    """The answer that refuses every topic of a request, one that comes twice as often as it comes."""
-    error = ApiError(code, message)
-    return messages.CreatePartitionsResponse(results=tuple(_growth_result(topic.name, error) for topic in request.body.topics))
