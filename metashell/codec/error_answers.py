@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from metashell.codec.registry import message_type
 from metashell.codec.schema import FieldSchema, StructSchema
 
-REPEATED_TOO: Final = frozenset(("AlterPartitionReassignments", "ElectLeaders", "Fetch", "ListPartitionReassignments"))
+REPEATED_TOO: Final = frozenset(("AlterPartitionReassignments", "ElectLeaders", "ListPartitionReassignments"))
 ONCE: Final = frozenset(("DeleteGroups",))
 _CODES: Final = ("error_code", "partition_error_code")
 _SAME: Final = {"partition": "partition_index", "index": "partition_index"}
