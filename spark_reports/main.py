@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from metashell.common.command import STATUS_FAILED, STATUS_INTERRUPTED, STATUS_OK, Tool, complain, print_version, settings_file
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import UsageError
 from metashell.common.option_parser import HelpRequested, parse_command
 from metashell.common.options import ALL_REPORTS, ANSWER_FORMS, did_you_mean
 from metashell.common.settings import read_settings
@@ -39,7 +39,7 @@ NAME = "spark-reports"
 def run(values: SimpleNamespace) -> int:
     """Do the job that the command line names."""
     from metashell.tables.reports.output import left_out
-    from spark_reports.export_job import is_done_without_spark, require_fitting, session_settings
+    from spark_reports.export_job import is_done_without_spark, require_fitting
 
     require_parts()
     check_master(values.master)
@@ -55,7 +55,6 @@ def run(values: SimpleNamespace) -> int:
     require_inputs(values.paths, may_be_empty=values.job == "stream" and not values.once, is_whole=values.once)
     if values.job == "export" and is_done_without_spark(store, values):
         return STATUS_OK
-    settings = session_settings(values)
     try:
         # Others of one export are kept out by its driver; a stream has its folder as long as it runs.
         with store.lock(f"{NAME} stream") if values.job == "stream" else nullcontext() as held:
@@ -63,7 +62,7 @@ def run(values: SimpleNamespace) -> int:
                 from spark_reports.stream_job import refuse_other_output
 
                 refuse_other_output(store)
-            spark = _session(values.master, settings)
+            spark = open_session(NAME, values.master)
             try:
                 fault_count = do_job(spark, values, held)
             except Exception as error:
@@ -96,15 +95,6 @@ def do_job(spark: Any, values: SimpleNamespace, held: Held | None) -> int:
             return _report(spark, values)
 
 
-def _session(master: str | None, settings: dict[str, str]) -> Any:
-    from spark_reports.export_job import start_error
-
-    try:
-        return open_session(NAME, master, settings)
-    except MetashellError as error:
-        raise start_error(error, settings) from error
-
-
 def require_tables(names: Sequence[str]) -> None:
     """Errors: UsageError for a name that is no table's, of which an export would find no row."""
 
@@ -135,7 +125,6 @@ def reading_options(values: SimpleNamespace) -> dict[str, str]:
     return {
         "onError": values.on_error,
         "showSecrets": str(values.show_secrets).lower(),
-        "oldColumns": str(values.old_columns).lower(),
         "splitBytes": str(values.split_size),
     }
 

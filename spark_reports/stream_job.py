@@ -7,17 +7,19 @@ first what the attempt before it left. So each record is in one part, also after
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from metashell.common.errors import UsageError
-from metashell.common.uris import is_uri, shown_uri
+from metashell.common.uris import URI_MARK, is_uri, shown_uri
 from metashell.tables import ReadOptions, Split, read_split
 from metashell.tables.columns.record_tables import marked_schema
 from metashell.tables.columns.typed_tables import spark_batch
@@ -28,9 +30,9 @@ from metashell.tables.reports.catalog import DERIVED
 from metashell.tables.reports.output import left_out
 from metashell.tables.schemas import FAULTS, commented
 from metashell.tables.stores import Held, Store, open_store
+from metashell.tables.stores.local import path_of_uri
 from spark_reports.options import SPLITS, parse_options, table_schema
 from spark_reports.source import NAME, begin_task
-from spark_reports.table_logs import java_uri
 
 PROGRESS: Final = "_progress"
 _OF_SPARK: Final = "_spark_metadata"
@@ -175,3 +177,21 @@ def progress_place(spark: Any, out: str) -> str:
             out,
         ) from error
     return place
+
+
+_SCHEMES_OF_HADOOP: Final = {"s3": "s3a", "s3a": "s3a", "s3n": "s3a", "gcs": "gs"}
+
+
+def java_uri(place: str) -> str:
+    """Return a folder as Java's file systems know it: unquoted, `s3a://` for `s3://`, without keys and settings, as plans show it."""
+    if not is_uri(place):
+        return _file_uri(os.path.abspath(place))
+    scheme, _, rest = shown_uri(place).partition("?")[0].partition(URI_MARK)
+    if scheme.lower() == "file":
+        return _file_uri(path_of_uri(place))
+    return f"{_SCHEMES_OF_HADOOP.get(scheme.lower(), scheme)}://{unquote(rest)}".rstrip("/")
+
+
+def _file_uri(path: str) -> str:
+    """Return a path as a URI: behind two slashes Java would look for a host."""
+    return f"file:/{path.lstrip('/')}"

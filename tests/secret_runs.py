@@ -45,7 +45,6 @@ MAINS = {
     GROUPS.name: groups_command.main,
 }
 WORDS = {
-    "target_file_size": ["--append", "--target-file-size", "1k"],
     "files": ["--files", "{file}"],
     "seeds": ["--seeds", "2"],
     "server_config": ["-c", "server.properties"],

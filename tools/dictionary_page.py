@@ -22,7 +22,7 @@ Every table and column, as `metashell tables` shows them too: `metashell tables 
 Arrow files and in Spark (`DESCRIBE`). [tables.md](tables.md) says how to ask and to export.
 
 *Since* is the metadata.version that first wrote the column; for the logs of coordinators and of remote storage it is the release of Kafka.
-Rows that are older have its default. With `--old-columns` -1 (or 0) stands where a time is null here. Examples are real: most are from the
+Rows that are older have its default. Examples are real: most are from the
 directory that ships with the package.
 
 A field of a struct is written `end_points.port`. In a list of structs DuckDB finds it by `unnest(topic_partitions).topic_id`, in a map by

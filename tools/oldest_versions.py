@@ -62,7 +62,6 @@ def jobs(out: Path, *, is_cluster: bool, has_spark: bool) -> Iterable[tuple[str,
         yield f"export {form}", [*metashell, "export", "-f", form, DEMO, "--out", str(out / form)]
     yield "append", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]
     yield "append again: nothing new", [*metashell, "export", "--append", DEMO, "--out", str(out / "lake")]
-    yield "old columns", [*metashell, "export", "--old-columns", DEMO, "--out", str(out / "old")]
     yield "ids in Parquet", ["-c", _READ, str(out / "parquet")]
     if not is_cluster:
         yield "sql, events", [*metashell, "sql", _QUERY, DEMO, "-o", "jsonl"]

@@ -8,7 +8,7 @@ of every API with every byte changed; `requests` and `histories` are the control
 conversations with a real group coordinator and ours, `group-requests` ours alone, asked at random, `group-invariants` consumer groups of
 members that obey the rules, `rebalance` whole groups to which anything happens; `group-logs` reads the log of the real one while it runs
 and compares with what it answers, `spoilt-group-logs` are logs of groups with every fault, `group-server` spoilt frames; `group-tools` are
-walks of Kafka's group tools beside ours; `stores`, `lakes`, `fences` and `durability` are faults of object stores and disks at every call.
+walks of Kafka's group tools beside ours; `stores` and `durability` are faults of object stores and disks at every call.
 `surroundings` are the quick tests in another zone, locale and umask, by another user, from an archive, and beside busy loops
 (`tools/surroundings.py`). Mutations are new ones each time, of every room. Surroundings and mutations take long, so they are run once, in
 the first round.
@@ -52,8 +52,6 @@ INTEROP = {
     "group-server": "groups/server/test_server.py",
     "group-tools": "interop/test_group_tools.py",
     "stores": "test_store_keys_everywhere.py",
-    "lakes": "tables/lake/test_faults_store.py",
-    "fences": "tables/lake/test_faults_fencing.py",
     "durability": "tables/lake/test_durability.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""

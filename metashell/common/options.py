@@ -154,10 +154,6 @@ OUTPUT_FORMS = ("text", "json", "jsonl", "table", "csv", "kafka")
 
 OUTPUT = choice("--output", "-o", choices=OUTPUT_FORMS, help="form of the output")
 SHOW_SECRETS = flag("--show-secrets", help="print passwords, keys and salts instead of redacting them")
-OLD_COLUMNS = flag(
-    "--old-columns",
-    help="the columns of before: times in ms, ids as bytes, codes without words, lists instead of maps; goes with the next release",
-)
 MAX_DECOMPRESSED = Option(
     names=("--max-decompressed",),
     metavar="SIZE",

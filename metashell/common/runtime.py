@@ -76,6 +76,15 @@ def sync_file(fd: int) -> None:
     os.fsync(fd)
 
 
+def sync_path(path: str) -> None:
+    """Return when the bytes of a file, or the names in a folder, are on disk. Errors: OSError as the system gives it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def refuse_windows() -> None:
     """End the process with one line on Windows, before an import that fails there. For the start of commands."""
     if sys.platform == "win32":

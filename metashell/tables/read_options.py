@@ -237,28 +237,8 @@ SPARK_REPORTS = CommandSpec(
         ),
         flag("--dry-run", help="for export: show what the lake has of the logs, and what would be added"),
         flag("--replace", help="for export --mode append: remove what differs from the logs since one was cut and written anew"),
-        Option(
-            names=("--target-file-size",),
-            metavar="SIZE",
-            type="size",
-            default=0,
-            help="for export: put the small files of a table, cluster and day together, up to this size each. By default that is done "
-            "once there are 8 of them, up to 128M",
-        ),
-        Option(
-            names=("--catalog",),
-            metavar="NAME",
-            help="for export --format iceberg: the catalog of Spark's, and the namespace in it, that gets the tables, as in prod.kafka; "
-            "by default they are written below DIR",
-        ),
-        Option(
-            names=("--jars",),
-            metavar="FILES",
-            help="for export --format delta or iceberg: its jars, with commas between; by default they come from Maven, once",
-        ),
         options.ON_ERROR,
         options.SHOW_SECRETS,
-        options.OLD_COLUMNS._replace(help=f"for export and stream: {options.OLD_COLUMNS.help}"),
         Option(
             names=("--split-size",),
             metavar="SIZE",

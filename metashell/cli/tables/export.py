@@ -32,8 +32,8 @@ EXPORT = CommandSpec(
         Kafka's messages, in snake case. Times are timestamps in UTC, ids are UUIDs beside their text as Kafka prints it (topic_id and
         topic_id_text), and codes are numbers beside their words (operation and operation_name).
 
-        With --append, DIR is a lake: days, nodes and clusters go into one folder, each record once, by table, cluster and date. What it has
-        already is known by offsets, so the same logs again, or a copy of them, add nothing.
+        With --append, DIR is a lake: days, nodes and clusters go into Delta tables, one for each record type, each record once. What a lake
+        has already is known by offsets, so the same logs again, or a copy of them, add nothing. It needs the extra lake.
         """,
     options=(
         options.OUT,
@@ -43,14 +43,6 @@ EXPORT = CommandSpec(
             "--replace",
             help="remove what an earlier export wrote and this one does not; with --append, what differs from the logs since one was cut "
             "and written anew",
-        ),
-        Option(
-            names=("--target-file-size",),
-            metavar="SIZE",
-            type="size",
-            default=0,
-            help="with --append: put the small files of a table, cluster and day together, up to this size each. By default that is done "
-            "once there are 8 of them, up to 128M",
         ),
         choice("--format", "-f", metavar="FORMAT", choices=("parquet", "arrow", "csv", "jsonl"), default="parquet", help="file format"),
         Option(
@@ -66,7 +58,6 @@ EXPORT = CommandSpec(
         options.JOBS,
         options.LOG_KIND,
         options.SHOW_SECRETS._replace(help="export passwords, keys and salts instead of redacting them; the files say so"),
-        options.OLD_COLUMNS,
         flag("--quiet", "-q", help="print no progress bar and no summary"),
         options.VERSION,
     ),
@@ -82,7 +73,7 @@ EXPORT = CommandSpec(
     files=(
         *options.LOG_FILES,
         ("DIR/_manifest.json", "what an export has written, so that the next one reads only what is new"),
-        ("DIR/_metashell", "the ledger of a lake: what it holds of which logs"),
+        ("DIR/appends", "of a lake: what it holds of which logs"),
     ),
     environment=(*options.TEMPORARY_ENVIRONMENT, *options.STORE_ENVIRONMENT),
 )
@@ -117,7 +108,6 @@ def _export_anew(values: SimpleNamespace) -> int:
         jobs=values.jobs,
         show_secrets=values.show_secrets,
         log=values.log,
-        columns="raw" if values.old_columns else "typed",
         replaces=values.replace,
     )
     try:
@@ -172,14 +162,14 @@ def _status(faults: int) -> int:
 main = declared_tool(NAME, EXPORT, _export, tells_interrupts=True)
 
 
-_LAKE_ONLY = {"target_file_size": "--target-file-size", "dry_run": "--dry-run"}
+_LAKE_ONLY = {"dry_run": "--dry-run"}
 
 
 def require_fitting(values: SimpleNamespace) -> None:
     """Raise UsageError for options that cannot be combined."""
     if values.append:
         if values.format != "parquet":
-            raise UsageError(f"--append: a lake is Parquet, not {values.format}", "--format")
+            raise UsageError(f"--append: a lake is Delta tables of Parquet files, not {values.format}", "--format")
         return
     for name, option in _LAKE_ONLY.items():
         if getattr(values, name):
@@ -188,8 +178,8 @@ def require_fitting(values: SimpleNamespace) -> None:
 
 def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name: str) -> int:
     """Add the new records, or print what they are; return the number of faults that were skipped."""
+    require_packages("lake", "deltalake")
     from metashell.tables.lake.append import append, plan_only
-    from metashell.tables.lake.status import added_lines, planned_lines
 
     options = _options(values, tables)
     try:
@@ -206,6 +196,8 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
     for note in filter(None, (report.recovered, *report.plan.notes)):
         complain(name, note)
     if not values.quiet:
+        from metashell.tables.lake.status import added_lines, planned_lines
+
         lines = planned_lines(report) if values.dry_run else added_lines(report)
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     return report.rows.get("faults", 0)
@@ -213,7 +205,6 @@ def append_to_lake(values: SimpleNamespace, tables: tuple[str, ...] | None, name
 
 def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendOptions:
     from metashell.tables.lake.append import AppendOptions
-    from metashell.tables.lake.status import checked_target_size
 
     return AppendOptions(
         paths=tuple(values.paths),
@@ -223,7 +214,5 @@ def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendO
         jobs=values.jobs,
         show_secrets=values.show_secrets,
         log=values.log,
-        columns="raw" if values.old_columns else "typed",
-        target_size=checked_target_size(values.target_file_size),
         replaces=values.replace,
     )

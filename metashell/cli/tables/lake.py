@@ -1,4 +1,4 @@
-"""metashell lake: shows the contents of a lake and its commits, and checks whether it is whole."""
+"""metashell lake: shows the contents of a lake, checks whether it is whole, and keeps its files few."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from metashell.cli.tool import parsed, run_sub_command
 from metashell.common import options as shared
 from metashell.common.command import STATUS_FAILED, STATUS_OK, Tool
 from metashell.common.forms import aligned, counted, standard_output, write_objects
-from metashell.common.options import Argument, CommandSpec, Option
+from metashell.common.options import Argument, CommandSpec, Option, flag
 from metashell.common.terminal import show_progress, terminal_line
-from metashell.common.values import duration_text, moment_text, size_text, time_text
+from metashell.common.values import moment_text, size_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from metashell.common.forms import Display
-    from metashell.tables.lake.ledger import Commit, LogKey, LogState
-    from metashell.tables.lake.status import LakeStatus, Stage
+    from metashell.tables.lake.appends import Append
+    from metashell.tables.lake.log_state import LogKey, LogState
+    from metashell.tables.lake.status import LakeStatus
     from metashell.tables.stores import Store
-    from metashell.tables.stores.locks import LockOwner
 
 
 _FORMS = ("text", "json", "jsonl", "csv", "table")
 _LAKE = Argument(name="lake", metavar="DIR", type="path", kind="file", help="the folder of a lake, or its URI such as s3://bucket/folder")
 _FILES = (
-    ("DIR/_metashell/commits/", "what each export added, and of which offsets"),
-    ("DIR/_metashell/pending/", "an export that moves its files right now, or was interrupted then"),
+    ("DIR/TABLE/", "one Delta table for each record type"),
+    ("DIR/appends/", "a Delta table, too: what each export added, and of which offsets"),
 )
 
 
@@ -52,8 +52,8 @@ STATUS = _command(
     "show what a lake holds",
     """
         Shows the tables with their rows, files and days, the logs with the offsets that the lake has of them and the gaps between these,
-        the last commit, one that was interrupted, and who writes right now. Only the ledger is read. The forms csv and table list the
-        logs; json and jsonl have everything.
+        the last append, and the tables that lack it yet. Only the logs of the tables are read. The forms csv and table list the logs;
+        json and jsonl have everything.
         """,
     ("metashell lake status lake", "what is there"),
     ("metashell lake status s3://bucket/lake -o json", "the same for a program"),
@@ -61,35 +61,61 @@ STATUS = _command(
 )
 LOG = _command(
     "log",
-    "list the commits of a lake",
+    "list the appends to a lake",
     """
-        Shows each commit, the oldest first: when it was made, what kind it is, how many rows and files it added, and which offsets of
-        which logs.
+        Shows each append, the oldest first: when it was made, how many rows it added, and which offsets of which logs. Of those before
+        the last multiple of 25 only the rows are known: what they took of logs is in the sum that `status` shows.
         """,
     ("metashell lake log lake", "every export into it"),
     ("metashell lake log lake --last 3", "the newest three"),
-    options=(Option(names=("--last", "-n"), metavar="N", type="int", help="only the newest N commits"),),
+    options=(Option(names=("--last", "-n"), metavar="N", type="int", help="only the newest N appends"),),
 )
 CHECK = _command(
     "check",
-    "check that all that a lake's commits name is there",
+    "check that all that a lake's tables name is there",
     """
-        Looks for every file that the commits name, and compares its size and the count of its rows. Files beside them, which no commit
-        names, are named too: where a reader of the tables would read one, that is a fault. A commit that is being made is not. Nothing is
-        mended, and no row is decoded. It needs the extra arrow.
+        Looks for every file that the tables name, and compares its size and the count of its rows, and looks whether each table has the
+        appends that it was given. Files that no commit names are named too; they are no fault. Nothing is mended, and no row is decoded.
         """,
     ("metashell lake check lake", "whether the lake is whole"),
     ("metashell lake check s3://bucket/lake -o jsonl", "each finding as an object"),
 )
+OPTIMIZE = _command(
+    "optimize",
+    "make large files of small ones",
+    """
+        Puts the small files of each table and month together. Rows stay as they are, and readers see the one form or the other. The small
+        files stay until `metashell lake vacuum` removes them.
+        """,
+    ("metashell lake optimize lake", "files of up to 128 MB"),
+    ("metashell lake optimize lake --target-file-size 512M", "larger ones"),
+    options=(
+        Option(names=("--target-file-size",), metavar="SIZE", type="size", default=0, help="the size of the files; the default is 128M"),
+    ),
+)
+VACUUM = _command(
+    "vacuum",
+    "remove files that no commit names",
+    """
+        Removes files that are older than the grace period and that no table names: those of exports that failed, and those that optimize or
+        an overwrite replaced. Older versions of the tables can then not be read any more.
+        """,
+    ("metashell lake vacuum lake --dry-run", "what would go"),
+    ("metashell lake vacuum lake --grace 24", "all that is older than a day"),
+    options=(
+        Option(names=("--grace",), metavar="HOURS", type="int", default=168, help="keep what is younger; at least 1, by default 168 hours"),
+        flag("--dry-run", help="say what would be removed, and remove nothing"),
+    ),
+)
 
-COMMANDS = (STATUS, LOG, CHECK)
+COMMANDS = (STATUS, LOG, CHECK, OPTIMIZE, VACUUM)
 
 LAKE = CommandSpec(
     name="metashell-lake",
-    summary="what a lake holds, how it came to that, and whether it is whole",
+    summary="what a lake holds, whether it is whole, and its upkeep",
     description="""
-        A lake is what `metashell export --append` makes: tables of many days and clusters in one folder. Nothing here writes to it or
-        locks it, and exports may run meanwhile.
+        A lake is what `metashell export --append` makes: Delta tables of many days and clusters in one folder. Status, log and check write
+        nothing, and exports may run meanwhile. It needs the extra lake.
         """,
     options=(shared.VERSION,),
     arguments=(Argument(name="command", nargs="+", kind="words", help="one of the commands below, and its words"),),
@@ -103,7 +129,7 @@ LAKE = CommandSpec(
 
 NAME = "metashell lake"
 LOG_COLUMNS = ("cluster_id", "node", "log", "offsets", "gaps", "checkpoints", "directory_id")
-COMMIT_COLUMNS = ("commit", "at", "kind", "rows", "files", "bytes", "removed")
+APPEND_COLUMNS = ("append", "at", "kind", "rows")
 FINDING_COLUMNS = ("finding", "is_fault", "name", "message")
 _SPANS_MAX = 4
 
@@ -117,10 +143,13 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
     values = parsed(command, words)
     if values is None:
         return STATUS_OK
+    from metashell.tables import only_what_we_use, require_packages
     from metashell.tables.stores import open_store
 
-    work = {"status": _status, "log": _log, "check": _check}[command.name.rpartition(" ")[2]]
-    return work(open_store(values.lake, only_reads=True), standard_output(), values)
+    require_packages("lake", "pyarrow", "deltalake")
+    work = {"status": _status, "log": _log, "check": _check, "optimize": _optimize, "vacuum": _vacuum}[command.name.rpartition(" ")[2]]
+    with only_what_we_use():
+        return work(open_store(values.lake, only_reads=work in (_status, _log, _check)), standard_output(), values)
 
 
 # ---- status
@@ -128,40 +157,33 @@ def _run_command(command: CommandSpec, words: list[str]) -> int:
 
 def _status(store: Store, display: Display, values: SimpleNamespace) -> int:
     from metashell.tables.lake.status import lake_status
-    from metashell.tables.stores.locks import find_lock_owner
 
     status = lake_status(store)
     logs = [log_object(key, log) for key, log in sorted(status.state.logs.items())]
     if values.output in ("csv", "table"):
         write_objects(display, values.output, logs, columns=LOG_COLUMNS)
-        return STATUS_OK
-    held = find_lock_owner(store)
-    if values.output == "text":
-        for line in _status_lines(store, status, held):
-            display.line(line)
+    elif values.output == "text":
+        for line in _status_lines(store, status):
+            display.line(terminal_line(line))
     else:
-        write_objects(display, values.output, [_status_object(store, status, held, logs)], single=True)
+        write_objects(display, values.output, [_status_object(store, status, logs)], single=True)
     return STATUS_OK
 
 
-def _status_object(store: Store, status: LakeStatus, held: LockOwner | None, logs: list[dict[str, Any]]) -> dict[str, Any]:
-
-    tables = status.tables()
+def _status_object(store: Store, status: LakeStatus, logs: list[dict[str, Any]]) -> dict[str, Any]:
+    form = status.state.form
+    assert form is not None, "a lake has a form"
     return {
         "lake": store.shown,
-        "id": status.format.id,
-        "made_by": status.format.version,
-        "tables_wanted": None if status.format.tables is None else list(status.format.tables),
-        "columns": status.format.columns,
-        "table_format": status.format.table_format,
-        "show_secrets": status.format.show_secrets,
-        "commit": None if status.last is None else _commit_head(status.last),
-        "pending": [{**_commit_head(commit), "stage": status.stage_of(commit)} for commit in status.pendings],
-        "writer": None if held is None else {"by": held.by, "silent_ms": held.silent_ms},
-        "rows": sum(table.rows for table in tables),
-        "files": sum(table.files for table in tables),
-        "bytes": sum(table.bytes for table in tables),
-        "tables": [asdict(table) for table in tables],
+        "id": form.id,
+        "tables_wanted": None if form.tables is None else list(form.tables),
+        "show_secrets": form.show_secrets,
+        "append": _append_head(status.last),
+        "lacking": list(status.lacking),
+        "rows": sum(table.rows for table in status.tables),
+        "files": sum(table.files for table in status.tables),
+        "bytes": sum(table.bytes for table in status.tables),
+        "tables": [asdict(table) for table in status.tables],
         "logs": logs,
     }
 
@@ -188,49 +210,31 @@ def _names(key: LogKey) -> dict[str, Any]:
     }
 
 
-def _status_lines(store: Store, status: LakeStatus, held: LockOwner | None) -> Iterator[str]:
-
-    tables, lake, last = status.tables(), status.format, status.last
-    head = [("lake", store.shown)]
-    if last is None:
-        head.append(("commit", "none yet"))
-    else:
-        head.append(("commit", f"{last.number} ({last.kind}) at {moment_text(last.at_ms)}, by metashell {last.version}"))
-    wanted = "the usual tables" if lake.tables is None else ", ".join(lake.tables)
-    secrets = "secrets shown" if lake.show_secrets else "secrets hidden"
-    head.append(("takes", "; ".join((wanted, secrets, *(("the old columns",) if lake.columns == "raw" else ())))))
-    size = size_text(sum(table.bytes for table in tables))
+def _status_lines(store: Store, status: LakeStatus) -> Iterator[str]:
+    tables, form, last = status.tables, status.state.form, status.last
+    assert form is not None, "a lake has a form"
+    wanted = "the usual tables" if form.tables is None else ", ".join(form.tables)
     rows, files = sum(table.rows for table in tables), sum(table.files for table in tables)
-    places = f"{counted(files, 'file')}, {size}" if lake.table_format == "parquet" else f"tables of {lake.table_format}"
-    head.append(("holds", f"{rows:,} {'row' if rows == 1 else 'rows'} in {places}"))
-    head.append(("writer", "nobody now" if held is None else _held_text(held)))
-    head += [("pending", _pending_text(commit, status.stage_of(commit), held)) for commit in status.pendings]
+    size = size_text(sum(table.bytes for table in tables))
+    head = [
+        ("lake", store.shown),
+        ("append", f"{last.number} ({last.kind}) at {moment_text(last.at_ms)}, by metashell {last.version}"),
+        ("takes", f"{wanted}; secrets {'shown' if form.show_secrets else 'hidden'}"),
+        ("holds", f"{rows:,} {'row' if rows == 1 else 'rows'} in {counted(files, 'file')}, {size}"),
+    ]
+    if status.lacking:
+        count = f"{len(last.changes) - len(status.lacking)} of {counted(len(last.changes), 'table')}"
+        head.append(("pending", f"append {last.number} is in {count}: it is under way, or the next export completes it"))
     yield from aligned(head)
     if tables:
         yield ""
-        rows_of_tables = [(each.table, f"{each.rows:,}", f"{each.files:,}", size_text(each.bytes), _days(each)) for each in tables]
-        yield from aligned([("TABLE", "ROWS", "FILES", "SIZE", "DAYS"), *rows_of_tables], right=(1, 2, 3))
+        cells = [(each.table, f"{each.rows:,}", f"{each.files:,}", size_text(each.bytes), _days(each)) for each in tables]
+        yield from aligned([("TABLE", "ROWS", "FILES", "SIZE", "DAYS"), *cells], right=(1, 2, 3))
     if status.state.logs:
         yield ""
         yield from aligned(
             [("LOG", "NODE", "CLUSTER", "OFFSETS", "GAPS"), *(_log_cells(key, log) for key, log in sorted(status.state.logs.items()))]
         )
-
-
-def _held_text(held: LockOwner) -> str:
-
-    return held.by if held.silent_ms is None else f"{held.by}, last heard of {duration_text(held.silent_ms)} ago"
-
-
-def _pending_text(pending: Commit, stage: Stage, held: LockOwner | None) -> str:
-    name = f"commit {pending.number} ({pending.kind})"
-    if stage == "lost":
-        return f"{name} of another export came to nothing: the next export removes what it left"
-    if held is not None:
-        return f"{name} is being made"
-    if stage == "made":
-        return f"{name} was made, and what it replaces is to be removed yet: the next export does it"
-    return f"{name} was interrupted: the next export completes or drops it"
 
 
 def _days(table: Any) -> str:
@@ -261,55 +265,45 @@ def _spans(spans: list[tuple[int, int]]) -> str:
 # ---- log
 
 
-def _commit_head(commit: Commit) -> dict[str, Any]:
-
-    return {"commit": commit.number, "at": time_text(commit.at_ms), "kind": commit.kind, "version": commit.version}
+def _append_head(append: Append) -> dict[str, Any]:
+    return {"append": append.number, "at": time_text(append.at_ms), "kind": append.kind, "version": append.version}
 
 
 def _log(store: Store, display: Display, values: SimpleNamespace) -> int:
-    from metashell.tables.lake.status import lake_commits
+    from metashell.tables.lake.appends import read_state
 
-    commits = lake_commits(store, values.last)
+    appends = read_state(store, is_required=True).appends
+    shown = appends[-values.last :] if values.last else appends
     if values.output == "text":
-        _write_log(display, commits)
+        _write_log(display, shown)
     else:
-        write_objects(display, values.output, map(_commit_object, commits), columns=COMMIT_COLUMNS)
+        write_objects(display, values.output, map(_append_object, shown), columns=APPEND_COLUMNS)
     return STATUS_OK
 
 
-def _commit_object(commit: Commit) -> dict[str, Any]:
+def _append_object(append: Append) -> dict[str, Any]:
+    logs = {} if append.is_whole else append.logs
     return {
-        **_commit_head(commit),
-        "rows": sum(commit.rows.values()),
-        "files": len(commit.added),
-        "bytes": sum(file.size for file in commit.added),
-        "removed": len(commit.removed),
-        "tables": commit.rows,
+        **_append_head(append),
+        "rows": sum(append.rows.values()),
+        "tables": append.rows,
         "logs": [
             {**_names(key), "offsets": [[start, end - 1] for start, end in log.offsets], "checkpoints": log.checkpoints}
-            for key, log in sorted(commit.logs.items())
+            for key, log in sorted(logs.items())
         ],
-        "cut": [{**_names(key), "from": at} for key, at in sorted(commit.cut.items())],
-        "on_error": commit.on_error,
-        "is_reset": commit.is_reset,
+        "cut": [{**_names(key), "from": at} for key, at in sorted(append.cut.items())],
     }
 
 
-def _write_log(display: Display, commits: Iterable[Commit]) -> None:
-    """Write one line per commit as it is read, and below it one per log of the commit."""
-
-    for commit in commits:
-        rows = sum(commit.rows.values())
-        size = size_text(sum(file.size for file in commit.added))
-        words = [f"{rows:+,} {'row' if abs(rows) == 1 else 'rows'}", f"{counted(len(commit.added), 'file')} of {size}"]
-        if commit.removed:
-            words.append(f"{counted(len(commit.removed), 'file')} removed")
-        if commit.is_reset:
-            words.append("all before it gone")
-        display.line(terminal_line(f"{commit.number:>6}  {moment_text(commit.at_ms):<24}  {commit.kind:<9}  {', '.join(words)}"))
-        for key, at in sorted(commit.cut.items()):
+def _write_log(display: Display, appends: Iterable[Append]) -> None:
+    """Write one line per append, and below it one per log of it."""
+    for append in appends:
+        rows = sum(append.rows.values())
+        words = f"{rows:+,} {'row' if rows == 1 else 'rows'} in {counted(len(append.rows), 'table')}"
+        display.line(terminal_line(f"{append.number:>6}  {moment_text(append.at_ms):<24}  {append.kind:<9}  {words}"))
+        for key, at in sorted(append.cut.items()):
             display.line(terminal_line(f"{'':8}{key}: removed from offset {at} on"))
-        for key, log in sorted(commit.logs.items()):
+        for key, log in () if append.is_whole else sorted(append.logs.items()):
             new = [*log.checkpoints, _spans([(start, end - 1) for start, end in log.offsets])]
             if any(new):
                 display.line(terminal_line(f"{'':8}{key}: {', '.join(filter(None, new))}"))
@@ -336,11 +330,52 @@ def _check(store: Store, display: Display, values: SimpleNamespace) -> int:
         else:
             for found in findings():
                 display.line(terminal_line(f"{found['name']}: {found['message']}"))
-    if values.output == "text" and checked.has_files:
+    if values.output == "text":
         whole = f"{counted(checked.files, 'file')} with {checked.rows:,} rows"
         verdict = f"{counted(fault_count, 'fault')} in {whole}" if fault_count else f"all is there: {whole}"
-        display.line(f"commit {checked.commit}: {verdict}")
+        display.line(f"append {checked.number}: {verdict}")
     return STATUS_FAILED if fault_count else STATUS_OK
+
+
+# ---- upkeep
+
+
+def _optimize(store: Store, display: Display, values: SimpleNamespace) -> int:
+    from metashell.tables.lake.status import TARGET_SIZE, optimize_lake
+
+    done = (
+        {"table": name, "before": before, "after": after}
+        for name, before, after in optimize_lake(store, target_size=values.target_file_size or TARGET_SIZE)
+    )
+    if values.output != "text":
+        write_objects(display, values.output, done, columns=("table", "before", "after"))
+        return STATUS_OK
+    count = 0
+    for each in done:
+        count += 1
+        display.line(f"{each['table']}: {each['before']:,} files became {each['after']:,}")
+    if not count:
+        display.line("no table has small files to put together")
+    return STATUS_OK
+
+
+def _vacuum(store: Store, display: Display, values: SimpleNamespace) -> int:
+    from metashell.tables.lake.status import vacuum_lake
+
+    done = (
+        {"table": table, "file": name, "removed": not values.dry_run}
+        for table, names in vacuum_lake(store, grace_hours=values.grace, is_dry=values.dry_run)
+        for name in names
+    )
+    if values.output != "text":
+        write_objects(display, values.output, done, columns=("table", "file", "removed"))
+        return STATUS_OK
+    count = 0
+    for each in done:
+        count += 1
+        display.line(terminal_line(f"{each['table']}/{each['file']}"))
+    display.line(f"{counted(count, 'file')} {'would be removed' if values.dry_run else 'removed'}")
+    return STATUS_OK
 
 
 main = Tool(NAME, run_lake)

@@ -68,7 +68,6 @@ SQL = CommandSpec(
         options.ON_ERROR,
         options.LOG_KIND,
         options.SHOW_SECRETS,
-        options.OLD_COLUMNS,
         options.VERSION,
     ),
     arguments=(
@@ -118,7 +117,6 @@ def _run_sql(values: SimpleNamespace) -> int:
             show_secrets=values.show_secrets,
             log=values.log,
             image_at=image_at,
-            columns="raw" if values.old_columns else "typed",
         )
         if text is None:
             return _prompt(session, values.output, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")

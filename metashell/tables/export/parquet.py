@@ -250,7 +250,7 @@ class _RowGroup:
         for way in ways:
             left = [name for name in left if not way(name, self.columns[name], table.column(name))]
         if left:
-            for chunk in written(_as_in_files(table.select(left))):
+            for chunk in written(_as_in_files(table.select(left), self.columns)):
                 self.found[chunk.path] = chunk
         return [self.found[column.path] for found in self.columns.values() for column in found]
 
@@ -419,8 +419,10 @@ def table_of(batches: Sequence[pa.RecordBatch]) -> pa.Table:
     return table if table.num_rows >= LARGE_ROWS * len(batches) else table.combine_chunks()
 
 
-def _as_in_files(table: pa.Table) -> pa.Table:
+def _as_in_files(table: pa.Table, columns: Mapping[str, Sequence[Column]]) -> pa.Table:
     """Return the table for pyarrow: with one dictionary for all chunks, or it writes value by value; lists of ids as in `file_batch`.
+
+    `columns` are Parquet's: an id is bytes where its column is.
 
     Texts that may be null are written value by value: where all of a dictionary but one is used, and null, pyarrow takes the bounds of all
     of it, and says that they are exact (26.0). DuckDB 2 answers by them.
@@ -431,5 +433,8 @@ def _as_in_files(table: pa.Table) -> pa.Table:
             table = table.set_column(at, field.name, table.column(at).cast(field.type.value_type))
         if pa.types.is_list(field.type) and field.type.value_type == UUID:
             kind = pa.list_(pa.binary())
+            table = table.set_column(at, field.name, pa.chunked_array([shaped(chunk, kind) for chunk in table.column(at).chunks], kind))
+        if field.type == UUID and columns[field.name][0].type != UUID:
+            kind = columns[field.name][0].type
             table = table.set_column(at, field.name, pa.chunked_array([shaped(chunk, kind) for chunk in table.column(at).chunks], kind))
     return table

@@ -25,6 +25,7 @@ from metashell.tables.dictionary import table_names
 from metashell.tables.read_options import NewerNotes, add_notes
 from metashell.tables.splits import TARGET_BYTES, Piece, Split, iter_splits, logs_of, require_logs
 from metashell.tables.stores import Store
+from metashell.tables.stores.store import LAKE
 
 if TYPE_CHECKING:
     from metashell.disk.names import LogKind
@@ -118,16 +119,12 @@ def export_splits(options: ExportOptions) -> Iterator[Split]:
 
 # ---- an earlier export in the same place
 
-LAKE = "_metashell/format.json"
-"""The file that marks a lake (`tables.lake`)."""
-_BEGUN = "_metashell/pending"
-"""The folder that marks a lake whose first export was interrupted."""
 _LISTED_MAX = 3
 
 
 def refuse_lake(store: Store, way: str = "--append") -> None:
     """Errors: UsageError where a plain export or a stream would write into a lake; `way` is what adds to one."""
-    if store.read(LAKE) is not None or store.files(_BEGUN):
+    if store.files(LAKE):
         raise UsageError(f"{store.shown}: is a lake: add to it with {way}, or name another --out", "--out")
 
 

@@ -1,19 +1,16 @@
-"""A lake: tables of many days and clusters in one folder, to which only what is new is added, exactly once.
+"""A lake: Delta tables of many days and clusters in one folder, to which only what is new is added, exactly once.
 
-    table=NAME/cluster_id=ID/date=YYYY-MM-DD/part-COMMIT-N-ID.parquet   rows
-    _metashell/format.json                                             what holds for the whole lake
-    _metashell/commits/00000001.json                                   what one export added, and of which offsets
-    _metashell/pending/00000002-ID.json                                a commit that is being made, of parts below its folder of work
+    TABLE/part-*.parquet, TABLE/month=YYYY-MM/part-*.parquet, TABLE/_delta_log/    one table for each record type
+    appends/                                                                       what each append took of which logs
 
 Offsets are the identity of what is read, not files: compaction rewrites segments, dumps are copied, logs are rolled. A log is known by its
-cluster, its node and its name (`input_conflicts`). The lake's commits say which offsets of it are there (`ledger`), so the plan of an
+cluster, its node and its name (`input_conflicts`). The table `appends` says which offsets of it are there (`log_state`), so the plan of an
 append (`plan`) is the rest. The same input a second time, or a copy of it, adds nothing.
 
-A commit (`commit`) happens in steps, each of which may be the last before a crash: parts are written below `_metashell/work`, then
-its pending file names every move and every removal and holds the commit itself, then the parts are moved, then the commit gets its number.
-The next writer completes a commit that has a pending file, and removes the parts of one that has none. So each record is there once, even
-if a writer to a store sleeps, loses its lock and wakes: then it can do no step that undoes another's.
+An append is a commit to `appends`, which names its files; then each table gets its part, by a commit with the append's number as an
+application transaction; then `appends` says that all have it (`appends`, `delta`). Whoever writes next completes what is not done. No lock
+is taken: delta-rs refuses the second of two writers, and the store, by conditional writes, the second of two commits of one version.
 
-`append` is the driver of `metashell export --append`; Spark's driver plans and commits by the same code. `write_tasks` needs
-pyarrow and runs in processes of its own; all else needs the base install.
+`append` is the driver of `metashell export --append`; Spark's driver plans and commits by the same code. `write_tasks` runs in processes
+of its own. `status` has the upkeep. Only `delta` knows deltalake.
 """

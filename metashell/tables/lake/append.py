@@ -1,10 +1,19 @@
-"""Append: what is new in logs goes into a lake, exactly once."""
+"""Append: what is new in logs goes into a lake, exactly once.
+
+    1  tasks write files into the folders of the tables, where no reader sees them
+    2  a commit to the table `appends` names the files and what they hold of which logs: this is the append
+    3  a commit to each table adds its files; each carries the append's number as an application transaction
+    4  a commit to `appends` says that all tables have it
+
+Whoever appends next does 3 and 4 again where 4 is missing: a table that has the number is left alone. An append that ends before 2 never
+was; its files go with `metashell lake vacuum`. Of two appends at a time one makes 2, and the other plans again if they share a log."""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -14,52 +23,32 @@ from uuid import uuid4
 from metashell import __version__
 from metashell.common.errors import MetashellError, UsageError
 from metashell.common.runtime import processors
+from metashell.tables import require_packages
 from metashell.tables.dictionary import table_names
 from metashell.tables.export.workers import Workers, is_large
-from metashell.tables.lake.commit import AfterCommitError, Commits, commit_of, merge_of, rewritten
-from metashell.tables.lake.layout import (
-    OWN,
-    PARQUET,
-    PENDINGS,
-    SPOOL,
-    LakeFormat,
-    Rewrite,
-    commit_name,
-    cuts,
-    format_of,
-    read_format,
-    read_state,
-    read_state_to_be,
-    refuse_other_output,
-    require_few_files,
-    require_same,
-    require_same_format,
-    work_of,
-    write_format,
-)
-from metashell.tables.lake.ledger import LakeState
 from metashell.tables.lake.plan import Plan, Task, plan_append
 from metashell.tables.read_options import ReadOptions
 from metashell.tables.splits import TARGET_BYTES
-from metashell.tables.stores import Held, Store, open_store
+from metashell.tables.stores import Store, open_store
 
 if TYPE_CHECKING:
     from metashell.disk.names import LogKind
-    from metashell.tables.lake.write_tasks import Job, TaskResult, Written
-    from metashell.tables.read_options import Form, OnError
+    from metashell.tables.lake.appends import Append, LakeForm, LakeState
+    from metashell.tables.lake.delta import Cut
+    from metashell.tables.lake.log_state import LogKey, Logs
+    from metashell.tables.lake.write_tasks import Job, TaskResult
+    from metashell.tables.read_options import OnError
 
 Mode = Literal["append", "overwrite", "error"]
 """The treatment of a lake that exists: add to it, remove its rows once the new ones are written, or refuse it."""
 Progress = Callable[[int, int], None]
-FILES: Final = Commits()
+_TRIES: Final = 20
+"""Of an append that meets others, each of which made one meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendOptions:
-    """The options of an append: the inputs, the lake, and how it is written.
-
-    `tables` is None for those that the lake has; `target_size` is None for the usual one, and little compaction.
-    """
+    """The options of an append: the inputs, the lake, and how it is written. `tables` is None for those that the lake has."""
 
     paths: tuple[str, ...]
     out: str
@@ -69,33 +58,25 @@ class AppendOptions:
     jobs: int = 0
     show_secrets: bool = False
     log: LogKind | None = None
-    columns: Form = "typed"
     target_bytes: int = TARGET_BYTES
-    target_size: int | None = None
     replaces: bool = False
 
-    def wanted(self, made_id: str, table_format: str = PARQUET) -> LakeFormat:
-        return LakeFormat(
-            id=made_id,
-            version=__version__,
-            columns=self.columns,
-            tables=self.tables,
-            show_secrets=self.show_secrets,
-            table_format=table_format,
-        )
+    def wanted(self, lake_id: str) -> LakeForm:
+        from metashell.tables.lake.appends import LakeForm
+
+        return LakeForm(id=lake_id, tables=self.tables, show_secrets=self.show_secrets)
 
 
 @dataclass(slots=True)
 class AppendReport:
     """The result of an append, or of its plan: the rows that it added by table, and the lake's state after it.
 
-    `removed` counts the rows by table that an overwrite removed, or would; `number` is that of the commit, 0 where there was none.
+    `removed` counts the rows by table that an overwrite removed, or would; `number` is that of the append, 0 where there was none.
     """
 
     plan: Plan
     state: LakeState
     rows: dict[str, int] = field(default_factory=dict)
-    merged: tuple[int, int] = (0, 0)
     recovered: str = ""
     removed: dict[str, int] = field(default_factory=dict)
     number: int = 0
@@ -112,10 +93,6 @@ class Runner(Protocol):
         """Write the rows of tasks; the result of each as it comes, with its number. Errors are in the results, or MetashellError."""
         ...
 
-    def rewrite(self, tasks: Sequence[Rewrite], place: str, work: str) -> Iterable[Written | None]:
-        """Write files anew, with their work below the folder `work`; the results in order."""
-        ...
-
     def stop(self) -> None:
         """Results that have not come yet are not wanted any more."""
         ...
@@ -124,80 +101,74 @@ class Runner(Protocol):
 def append(options: AppendOptions, progress: Progress | None = None, planned: Callable[[int], None] | None = None) -> AppendReport:
     """Add to a lake what it lacks, by processes of this machine; `planned` gets the number of bytes before the first is read.
 
-    Errors: as of `add_to`.
+    Errors: as of `append_to_store`.
     """
+    require_packages("lake", "deltalake")
     store = open_store(options.out, sources=options.paths)
     with (
         spool_of(store) as spool,
         Workers(options.jobs or processors(), load_worker_modules, partial(prepare_append_worker, spool=spool)) as workers,
     ):
         if is_large(options.paths):
-            # Before the lock: what has threads must not be forked.
+            # Before the lake is opened: what has threads must not be forked.
             workers.start(workers.jobs)
-        return append_to_store(store, options, Processes(workers), purpose="metashell export --append", progress=progress, planned=planned)
+        return append_to_store(store, options, Processes(workers), progress=progress, planned=planned)
 
 
 def append_to_store(
     store: Store,
     options: AppendOptions,
     runner: Runner,
-    commits: Commits = FILES,
     *,
-    purpose: str,
     progress: Progress | None = None,
     planned: Callable[[int], None] | None = None,
 ) -> AppendReport:
-    """Add to a lake what it lacks, or write it anew. Others see `purpose` while it is locked.
+    """Add to a lake what it lacks, or write it anew.
 
     Errors: LogCorruptError for the first fault, unless faults are skipped; UsageError for what cannot be opened, contradicts the lake or
-    does not fit it, and where another writes to it; MetashellError of the store. The lake is then as it was.
+    does not fit it; MetashellError of the store. The lake is then as it was, unless the error says which append was made.
     """
+    from metashell.tables.lake.delta import ConflictError
+
     store.require_writable()
-    with store.lock(purpose) as held:
-        return _add(options, store, held, runner, commits, progress, planned)
+    guesses, recovered = True, ""
+    for _ in range(_TRIES):
+        form, state, said = open_to_write(store, options)
+        recovered = said or recovered
+        try:
+            report = _added(options, store, form, state, runner, progress, planned, guesses=guesses)
+        except _WrongGuessError:
+            guesses = False
+        except ConflictError:
+            pass  # what was planned is partly there by now
+        else:
+            report.recovered = recovered
+            return report
+        planned = None
+    raise MetashellError(f"{store.shown}: other appends came first {_TRIES} times: try it again")
 
 
-def plan_only(options: AppendOptions, table_format: str = PARQUET) -> AppendReport:
-    """Return the report of an append that is only planned. Nothing is written or locked. Errors: as of `append`."""
+def plan_only(options: AppendOptions) -> AppendReport:
+    """Return the report of an append that is only planned. Nothing is written. Errors: as of `append`."""
     store = open_store(options.out, sources=options.paths)
-    refuse_unfit(store, options, table_format)
-    state, is_interrupted = read_state_to_be(store, table_format)
+    form, state = _opened(store, options)
     resets = options.mode == "overwrite"
-    lake = options.wanted("", table_format)
-    if state.number and not resets:
-        lake = format_of(store, state.format)
-        require_same(store, lake, options.wanted(lake.id, table_format))
-    plan = plan_of(options, lake, LakeState() if resets else state)
-    recovered = "an interrupted export is there: the next one completes it" if is_interrupted else ""
+    plan = plan_of(options, form, {} if resets else state.logs)
+    from metashell.tables.lake.delta import has_append, open_table
+
+    lacking = [table for table in state.pending() if not has_append(open_table(store, table), state.app_id(), state.number)]
+    recovered = "an interrupted export is there: the next one completes it" if lacking else ""
     return AppendReport(plan, state, recovered=recovered, removed=dict(state.rows) if resets else {})
-
-
-def refuse_unfit(store: Store, options: AppendOptions, table_format: str = PARQUET) -> None:
-    """Errors: UsageError where the options do not go with what is in a store."""
-    lake = read_format(store)
-    if lake is None:
-        refuse_other_output(store)
-        return
-    wanted = options.wanted(lake.id, table_format)
-    require_same_format(store, lake, wanted)
-    if options.mode == "error" and (store.sizes([commit_name(1)]) or store.files(PENDINGS)):
-        raise _is_there(store)
-    if options.mode == "append" and store.sizes([commit_name(1)]):
-        require_same(store, lake, wanted)
-
-
-def _is_there(store: Store, more: str = "") -> UsageError:
-    return UsageError(f"{store.shown}: is a lake already{more}: --mode append adds to it, --mode overwrite writes it anew", "--out")
 
 
 class _WrongGuessError(MetashellError):
     """A task found other batches than a plan by guesses had."""
 
 
-def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState, *, guesses: bool = True) -> Plan:
-    named = lake.tables or ()
+def plan_of(options: AppendOptions, form: LakeForm, covered: Logs, *, guesses: bool = True) -> Plan:
+    named = form.tables or ()
     return plan_append(
-        state,
+        covered,
         options.paths,
         log=options.log,
         target_bytes=options.target_bytes,
@@ -208,146 +179,200 @@ def plan_of(options: AppendOptions, lake: LakeFormat, state: LakeState, *, guess
     )
 
 
-def _add(
-    options: AppendOptions,
-    store: Store,
-    held: Held,
-    runner: Runner,
-    commits: Commits,
-    progress: Progress | None,
-    planned: Callable[[int], None] | None,
-) -> AppendReport:
-    lake, state, recovered = open_to_write(store, held, options, commits)
-    resets = options.mode == "overwrite" and state.number > 0
-    if not resets:
-        commits.require_kept(store, state)
-    work = partial(_added, options, store, held, lake, state, runner, commits, progress)
-    try:
-        report = work(planned)
-    except _WrongGuessError:
-        report = work(None, guesses=False)
-    report.recovered = recovered
-    # What is written whole has as many files as there were tasks. Later appends put them together, or who asks for it.
-    if commits.can_rewrite and (options.mode == "append" or options.target_size is not None):
-        try:
-            report.merged = _merge(options, store, held, state, runner, commits)
-        except MetashellError as error:
-            if not report.number or isinstance(error, AfterCommitError):
-                raise
-            raise MetashellError(
-                f"{error}; what is new was added as commit {report.number} before, small files stay as they are"
-            ) from error
-    return report
+def _opened(store: Store, options: AppendOptions) -> tuple[LakeForm, LakeState]:
+    """Return the form that a lake has or gets, and its state. Errors: UsageError where the options do not go with what is there."""
+    from metashell.tables.lake.appends import read_state, refuse_other_output, require_same
+
+    state = read_state(store)
+    if state.form is None:
+        refuse_other_output(store, [file.name for file in store.files()])
+        return options.wanted(uuid4().hex), state
+    wanted = options.wanted(state.form.id)
+    if options.mode == "error":
+        raise UsageError(f"{store.shown}: is a lake already: --mode append adds to it, --mode overwrite writes it anew", "--out")
+    if options.mode == "overwrite":
+        return wanted, state
+    require_same(store, state.form, wanted)
+    return state.form, state
+
+
+def refuse_unfit(store: Store, options: AppendOptions) -> None:
+    """Errors: UsageError where the options do not go with what is in a store."""
+    _opened(store, options)
+
+
+def open_to_write(store: Store, options: AppendOptions) -> tuple[LakeForm, LakeState, str]:
+    """Return the form and the state of a lake after the append of another that was interrupted is completed, and a line about that."""
+    from metashell.tables.lake.appends import APPENDS, complete
+    from metashell.tables.lake.delta import mend
+
+    mend(store, APPENDS)
+    form, state = _opened(store, options)
+    return form, state, complete(store, state)
 
 
 def _added(
     options: AppendOptions,
     store: Store,
-    held: Held,
-    lake: LakeFormat,
+    form: LakeForm,
     state: LakeState,
     runner: Runner,
-    commits: Commits,
     progress: Progress | None,
     planned: Callable[[int], None] | None,
     *,
-    guesses: bool = True,
+    guesses: bool,
 ) -> AppendReport:
-    """Plan and add. Errors: _WrongGuessError where a guess of the plan was wrong: nothing was added."""
+    """Plan and add.
+
+    Errors: _WrongGuessError where a guess of the plan was wrong, ConflictError where others came first; nothing was added then.
+    """
+    from metashell.tables.lake.appends import give_to_tables
+    from metashell.tables.lake.delta import ConflictError
+
     resets = options.mode == "overwrite" and state.number > 0
-    plan = plan_of(options, lake, LakeState() if resets else state, guesses=guesses)
-    if commits.divides:
-        require_few_files(store.shown, len({key.cluster for key in plan.logs}))  # each has one at least
+    plan = plan_of(options, form, {} if resets else state.logs, guesses=guesses)
     plan.tasks = runner.balanced(plan.tasks)
     if planned is not None:
         planned(plan.bytes)
     report = AppendReport(plan, state, removed=dict(state.rows) if resets else {})
-    if plan.tasks or plan.cut or resets:
-        if plan.cut and not commits.can_rewrite:
-            what = f"{store.shown}: a log was cut and written anew, and rows of {commits.table_format} tables are not replaced"
-            raise UsageError(f"{what}: --mode overwrite writes all anew, or name another --out", "--replace")
-        commit_id = uuid4().hex
-        with leaving_no_work(store, state, commit_id, runner):
-            results = _written(store, runner, plan, job_of(options, lake, commit_id, divides=commits.divides), progress)
-            anew = rewritten(store.place, commit_id, cuts(state, plan.cut), runner.rewrite)
-            report.rows, commit, staged = commit_of(
-                store, state, plan, results, anew, commit_id, on_error=options.on_error, lake=lake, is_reset=resets
-            )
-        commits.make(store, held, state, commit, staged)
-        report.number = commit.number
+    if not (plan.tasks or plan.cut or resets):
+        return report
+    append_id = uuid4().hex
+    results: dict[int, TaskResult] = {}
+    is_committing = False
+    try:
+        _write(store, runner, plan, job_of(options, form, append_id), results, progress)
+        is_committing = True
+        made = append_of(state, plan, form, results, append_id, resets=resets)
+        _make(store, options, state, made)
+    except BaseException as error:
+        runner.stop()  # what still runs would write more
+        with suppress(MetashellError):
+            _remove_files(store, append_id, may_be_made=is_committing and not isinstance(error, ConflictError))
+        raise
+    report.rows, report.number = made.rows, made.number
+    try:
+        give_to_tables(store, state)
+    except MetashellError as error:
+        raise MetashellError(f"{error}; append {made.number} was made before, and the next export completes it") from error
     return report
 
 
-def _merge(options: AppendOptions, store: Store, held: Held, state: LakeState, runner: Runner, commits: Commits) -> tuple[int, int]:
-    """Put small files together; how many there were, and how many came of them."""
-    commit_id = uuid4().hex
-    with leaving_no_work(store, state, commit_id, runner):
-        merge = merge_of(state, store.place, options.target_size, runner.rewrite, commit_id)
-    if merge is None:
-        return 0, 0
-    commits.make(store, held, state, *merge)
-    return len(merge[0].removed), len(merge[0].added)
+def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> None:
+    """Remove the files of an append that failed, unless it is there. A commit to a store that failed may come to be: it keeps them."""
+    from metashell.tables.lake.appends import read_state
+
+    if may_be_made and not store.is_local:
+        return
+    if all(append.id != append_id for append in read_state(store).appends):
+        store.remove_all([file.name for file in store.files() if append_id in file.name])
 
 
-def open_to_write(store: Store, held: Held, options: AppendOptions, commits: Commits) -> tuple[LakeFormat, LakeState, str]:
-    """Return the lake of a store whose lock is held, with the work of others completed or undone. A new one's format is not written."""
-    refuse_unfit(store, options, commits.table_format)
-    recovered = commits.recover(store, held)
-    state = read_state(store)
-    if state.number == 0:
-        return options.wanted(uuid4().hex, commits.table_format), state, recovered
-    made = format_of(store, state.format)
-    if read_format(store) != made:
-        # Its first commit was completed just now, or a writer that slept wrote another form of long ago.
-        write_format(store, made)
-    wanted = options.wanted(made.id, commits.table_format)
-    if options.mode == "error":
-        raise _is_there(store, f" ({recovered})" if recovered else "")
-    if options.mode == "overwrite":
-        require_same_format(store, made, wanted)
-        return wanted, state, recovered
-    require_same(store, made, wanted)
-    return made, state, recovered
+def _make(store: Store, options: AppendOptions, state: LakeState, made: Append) -> None:
+    """Commit an append to `appends`; after appends of others of other logs, with the next number.
+
+    Errors: ConflictError where others took some of the same logs meanwhile.
+    """
+    from metashell.tables.lake.appends import put_append
+    from metashell.tables.lake.delta import ConflictError
+
+    _require_parts(store, made)
+    for _ in range(_TRIES):
+        try:
+            put_append(store, state, made)
+        except ConflictError:
+            before, number = {key: log.to_json() for key, log in state.logs.items()}, state.number
+            _, found, _ = open_to_write(store, options)
+            is_ours = any(each.id == made.id for each in found.appends)  # the answer to the first try was lost
+            touched: set[LogKey] = {*made.logs, *made.cut}
+            is_same = all((found.logs[key].to_json() if key in found.logs else None) == before.get(key) for key in touched)
+            if not is_ours and (made.kind == "overwrite" or not is_same or number == 0):
+                raise
+            state.appends, state.logs, state.rows, state.last, state.form = found.appends, found.logs, found.rows, found.last, found.form
+            if is_ours:
+                return
+            made.number = state.number + 1
+            made.form = None
+        else:
+            return
+    raise ConflictError(f"{store.shown}: other appends came first {_TRIES} times")
 
 
-@contextmanager
-def leaving_no_work(store: Store, state: LakeState, commit_id: str, runner: Runner) -> Iterator[None]:
-    """Remove the work of a commit if the block fails, and nothing else: another process may have the lock by then."""
-    try:
-        yield
-    except BaseException:
-        runner.stop()  # what still runs would write more
-        with suppress(MetashellError):
-            store.remove_below(work_of(commit_id))
-            if state.number == 0 and store.is_local:  # in a store the lock lies there too, and may be another's
-                store.remove_below(OWN)
-        raise
+def _require_parts(store: Store, made: Append) -> None:
+    """Errors: as of `require_files`, before the append is made."""
+    from metashell.tables.lake.appends import require_files
+
+    for change in made.changes.values():
+        require_files(store, made, change)
 
 
-def job_of(options: AppendOptions, lake: LakeFormat, commit_id: str, *, divides: bool = True) -> Job:
+def append_of(
+    state: LakeState, plan: Plan, form: LakeForm, results: dict[int, TaskResult], append_id: str, *, resets: bool = False
+) -> Append:
+    """Return the append of what tasks have written. With `resets` all that was there goes."""
+    from metashell.tables.lake.appends import Append
+    from metashell.tables.lake.delta import Change, changes_of
+
+    files = [file for _, result in sorted(results.items()) for file in result.files]
+    changes = {table: Change(each, resets) for table, each in changes_of(files).items()}
+    if resets:
+        changes.update({table: Change((), overwrites=True) for table in state.last if table not in changes})
+    if plan.cut:
+        cuts = tuple(cut_of(key, offset, state) for key, offset in sorted(plan.cut.items()))
+        for table in state.last:
+            changes[table] = changes.get(table, Change())._replace(cuts=cuts)
+    rows: dict[str, int] = {}
+    for file in files:
+        rows[file.table] = rows.get(file.table, 0) + file.rows
+    return Append(
+        number=state.number + 1,
+        id=append_id,
+        at_ms=time.time_ns() // 1_000_000,
+        version=__version__,
+        kind="overwrite" if resets else "append",
+        rows=dict(sorted(rows.items())),
+        logs=plan.logs,
+        cut=plan.cut,
+        form=form if resets or state.number == 0 else None,
+        changes=dict(sorted(changes.items())),
+    )
+
+
+def cut_of(key: LogKey, offset: int, state: LakeState) -> Cut:
+    """Return the rows that go of a log from an offset on, with those of checkpoints that stand for more."""
+    from metashell.tables.lake.delta import Cut
+    from metashell.tables.lake.log_state import checkpoint_end
+
+    known = state.logs.get(key)
+    gone = [name for name in (known.checkpoints if known else ()) if offset == 0 or checkpoint_end(name) > offset]
+    return Cut(key, offset, tuple(gone))
+
+
+def job_of(options: AppendOptions, form: LakeForm, append_id: str) -> Job:
     """Return the job that the tasks of an append share."""
     from metashell.tables.lake.write_tasks import Job
 
     reading = ReadOptions(
-        tables=lake.tables, on_error=options.on_error, show_secrets=lake.show_secrets, columns=lake.columns, fails_with_store=True
+        tables=form.tables, on_error=options.on_error, show_secrets=form.show_secrets, columns="typed", fails_with_store=True
     )
-    return Job(options.out, work_of(commit_id), reading, divides)
+    return Job(options.out, append_id, reading)
 
 
-def _written(store: Store, runner: Runner, plan: Plan, job: Job, progress: Progress | None) -> list[TaskResult]:
-    """Return the results of all tasks, in order. Errors: that of the first task that failed; UsageError once there are too many files."""
-    results: dict[int, TaskResult] = {}
+def _write(store: Store, runner: Runner, plan: Plan, job: Job, results: dict[int, TaskResult], progress: Progress | None) -> None:
+    """Run all tasks; their results go to `results`. Errors: that of the first that failed; UsageError once there are too many files."""
+    from metashell.tables.lake.write_tasks import require_few_files
+
     count = 0
     for number, result in runner.write(plan.tasks, job):
         if result.error is not None:
             runner.stop()
             raise _WrongGuessError(str(result.error)) if result.is_misguessed else result.error
         results[number] = result
-        count += len(result.written)
+        count += len(result.files)
         require_few_files(store.shown, count)
         if progress is not None:
             progress(plan.tasks[number].split.bytes, sum(result.rows.values()))
-    return [results[number] for number in range(len(plan.tasks))]
+    assert len(results) == len(plan.tasks), "each task has a result"
 
 
 class Processes:
@@ -360,30 +385,16 @@ class Processes:
         return tasks
 
     def write(self, tasks: Sequence[Task], job: Job) -> Iterator[tuple[int, TaskResult]]:
-        return self._workers.results(_write, [(number, task, job) for number, task in enumerate(tasks)])
-
-    def rewrite(self, tasks: Sequence[Rewrite], place: str, work: str) -> Iterable[Written | None]:
-        """By the processes that there are, else one after another in this one."""
-        words = [(number, task, place, work) for number, task in enumerate(tasks)]
-        if not self._workers.are_started:
-            return (_rewrite(*each) for each in words)
-        made = dict(self._workers.results(_rewrite, words))
-        return [made[number] for number in range(len(tasks))]
+        return self._workers.results(_write_task, [(number, task, job) for number, task in enumerate(tasks)])
 
     def stop(self) -> None:
         self._workers.stop()
 
 
-def _write(number: int, task: Task, job: Job) -> TaskResult:
+def _write_task(number: int, task: Task, job: Job) -> TaskResult:
     from metashell.tables.lake.write_tasks import write_task
 
     return write_task(number, task, job)
-
-
-def _rewrite(number: int, task: Rewrite, place: str, work: str) -> Written | None:
-    from metashell.tables.lake.write_tasks import rewrite_task
-
-    return rewrite_task(number, task, place, work)
 
 
 def load_worker_modules() -> None:
@@ -396,6 +407,7 @@ def spool_of(store: Store) -> AbstractContextManager[str]:
     """Return a folder for what workers upload to a store, "" where they do not: one that is killed cannot remove its own."""
     if store.is_local:
         return nullcontext("")
+    from metashell.tables.lake.write_tasks import SPOOL
 
     return TemporaryDirectory(prefix=SPOOL)
 

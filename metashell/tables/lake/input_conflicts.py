@@ -26,7 +26,7 @@ from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import COMPRESSED_SUFFIXES, METADATA, METADATA_DIRECTORY, OFFSETS, PARTITION_METADATA, parse_name
 from metashell.tables.input_files import is_remote, open_input
-from metashell.tables.lake.ledger import Anchor, Coverage, Epochs, FileMark, LogKey, LogState
+from metashell.tables.lake.log_state import Anchor, Coverage, Epochs, FileMark, LogKey, LogState
 from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, anchor_of, batch_at, first_timestamp
 from metashell.tables.splits import Piece
 from metashell.tables.stores.store import is_transient

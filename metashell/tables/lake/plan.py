@@ -36,27 +36,26 @@ from metashell.tables.lake.input_conflicts import (
     open_to_plan,
     packed_conflict,
     seal_of,
-    shown_path,
     topic_conflict,
     topic_of,
     up_to_last_stable,
 )
-from metashell.tables.lake.ledger import Anchor, Epochs, FileMark, LakeState, LogKey, Logs, LogState, Source, checkpoint_end
+from metashell.tables.lake.log_state import Anchor, Epochs, FileMark, LogKey, Logs, LogState, checkpoint_end
 from metashell.tables.lake.remote_probe import batch_at, hop_over_batches, probe_remote_file, visit_batches
 from metashell.tables.splits import FILE_COST_BYTES, TARGET_BYTES, Piece, Split, file_pieces, require_logs
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The input of one task: a split, and for each of its pieces the number of its source."""
+    """The input of one task: a split, and the log of each of its pieces."""
 
     split: Split
-    sources: tuple[int, ...]
+    logs: tuple[LogKey, ...]
 
 
 @dataclass(slots=True)
 class Plan:
-    """The plan of an append: its tasks, what they cover by log, and their sources, numbered from `first_source` on.
+    """The plan of an append: its tasks, and what they cover by log.
 
     `cut` has by log the offset from which its rows are removed first. `notes` are lines that the operator should see. `seen` are the logs
     of the files, `known_count` the number of files that add nothing.
@@ -65,8 +64,6 @@ class Plan:
     tasks: list[Task] = field(default_factory=list)
     logs: Logs = field(default_factory=dict)
     cut: dict[LogKey, int] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
-    first_source: int = 0
     notes: list[str] = field(default_factory=list)
     seen: set[LogKey] = field(default_factory=set)
     file_count: int = 0
@@ -79,7 +76,7 @@ class Plan:
 
 @errors_without_credentials()
 def plan_append(
-    state: LakeState,
+    covered: Logs,
     paths: Sequence[str],
     *,
     log: LogKind | None = None,
@@ -95,9 +92,9 @@ def plan_append(
     and the offset.
     """
     listed = [file for path in paths for file in input_files(path, log)]
-    planner = Planner(state.logs, state.sources, target_bytes, replaces=replaces, guesses=guesses)
+    planner = Planner(covered, target_bytes, replaces=replaces, guesses=guesses)
     keys = planner.keys_of(listed)
-    stable = up_to_last_stable(listed, keys, {} if replaces else state.logs)
+    stable = up_to_last_stable(listed, keys, {} if replaces else covered)
     planner.ends_at, listed, keys = stable.ends_at, stable.files, stable.keys
     planner.plan.seen.update(stable.held)
     planner.plan.notes += stable.held.values()
@@ -115,18 +112,15 @@ def plan_append(
 class Planner:
     """Plans file by file, so that a second copy of a log in one run adds nothing either."""
 
-    def __init__(
-        self, covered: Logs, sources: Sequence[Source], target_bytes: int, *, replaces: bool = False, guesses: bool = False
-    ) -> None:
-        self.plan = Plan(first_source=len(sources))
+    def __init__(self, covered: Logs, target_bytes: int, *, replaces: bool = False, guesses: bool = False) -> None:
+        self.plan = Plan()
         self._covered = dict(covered)
         self._replaces = replaces
         self._guesses = guesses
         self._now: Logs = {}
         self._target_bytes = target_bytes
-        self._pieces: list[tuple[Piece, int]] = []
+        self._pieces: list[tuple[Piece, LogKey]] = []
         self._weight = 0
-        self._numbers = {source: number for number, source in enumerate(sources)}
         self._read: set[tuple[LogKey, str]] = set()
         self._ends: dict[tuple[LogKey, str], int] = {}
         self._reached: dict[LogKey, int] = {}
@@ -202,10 +196,9 @@ class Planner:
             known.add(start, end)
         if name in now.checkpoints or (stands_for > 0 and known.has(0, stands_for)):
             return False
-        number = self._number(Source(key, shown_path(file.path), name))
         version = seal_of(file)
         for piece in file_pieces(file, self._target_bytes):
-            self._gather(replace(piece, seal=(version, ())), number)
+            self._gather(replace(piece, seal=(version, ())), key)
         found = LogState(checkpoints=[name], directory=directory_of(file))
         found.stood_for.add(0, stands_for)
         self._note(key, found)
@@ -235,7 +228,6 @@ class Planner:
         if not found.ranges:
             self._read.discard(place)
             return False
-        number = self._number(Source(key, shown_path(file.path)))
         told = [fault for fault in file.passed_over if str(fault) not in now.passed_over]
         found.covered.passed_over = [str(fault) for fault in told]
         for start, end in found.ranges:
@@ -250,7 +242,7 @@ class Planner:
                 if start == 0 and place in self._read:
                     begins_by = None  # who reads the file before looks at the first batch of this one
                 piece = replace(piece, begins_by=begins_by, passed_over=tuple(told))
-            self._gather(piece, number)
+            self._gather(piece, key)
         self._read.add(place)
         self._note(key, found.covered, file.path)
         return True
@@ -352,8 +344,7 @@ class Planner:
             raise UsageError(
                 f"{file.path}: the lake has a part of it, and a compressed file is read as a whole: unpack it first", file.path
             )
-        number = self._number(Source(key, shown_path(file.path)))
-        self._gather(replace(_piece(file, 0, -1, size=-1), seal=(version, ())), number)
+        self._gather(replace(_piece(file, 0, -1, size=-1), seal=(version, ())), key)
         found = LogState(directory=self._directory_of(file, key), epochs=runs.epochs)
         for _, _, first, last, _ in runs.runs:
             found.offsets.add(first.base, last.last + 1)
@@ -392,21 +383,15 @@ class Planner:
         self._now[key].add(found)
         self.plan.logs.setdefault(key, LogState()).add(found)
 
-    def _number(self, source: Source) -> int:
-        if source not in self._numbers:
-            self._numbers[source] = self.plan.first_source + len(self.plan.sources)
-            self.plan.sources.append(source)
-        return self._numbers[source]
-
-    def _gather(self, piece: Piece, number: int) -> None:
-        self._pieces.append((piece, number))
+    def _gather(self, piece: Piece, key: LogKey) -> None:
+        self._pieces.append((piece, key))
         self._weight += max(piece.end - piece.start, 0) + FILE_COST_BYTES
         if self._weight >= self._target_bytes:
             self._flush()
 
     def _flush(self) -> None:
         if self._pieces:
-            self.plan.tasks.append(Task(Split(tuple(piece for piece, _ in self._pieces)), tuple(number for _, number in self._pieces)))
+            self.plan.tasks.append(Task(Split(tuple(piece for piece, _ in self._pieces)), tuple(key for _, key in self._pieces)))
         self._pieces, self._weight = [], 0
 
     # ---- what contradicts the lake

@@ -18,7 +18,7 @@ from metashell.disk.names import Closing
 from metashell.disk.segment import BadBatch, Tail, read_batches
 from metashell.tables.batch_chain import MAGIC_AT, batch_from, could_start, is_good, resync
 from metashell.tables.input_files import Excerpt, is_remote
-from metashell.tables.lake.ledger import Anchor
+from metashell.tables.lake.log_state import Anchor
 
 KEPT_MAX: Final = 1 << 18
 """A file up to this size is read as a whole, once for all that the plan asks of it."""

@@ -131,7 +131,7 @@ class Session:
             if log is not None or image_at is not None:
                 said = "is of many logs: ask without --log" if log is not None else "has no state: ask without --at"
                 raise UsageError(f"{shown_uri(lake)}: a lake {said}", lake)
-            self._events = LakeTables(lake, show_secrets=show_secrets, columns=columns, go_on=go_on)
+            self._events = LakeTables(lake, show_secrets=show_secrets, go_on=go_on)
         else:
             self._events = EventTables(paths, log=log, on_error=on_error, show_secrets=show_secrets, columns=columns, go_on=go_on)
         for name, schema in self._events.schemas.items():

@@ -4,8 +4,8 @@ A scan of events reads no more of the logs than its condition leaves, into an un
 memory. A whole table is kept for all queries to come, a part of one until another is wanted. Where all of a table is wanted, all others
 that the query names are read with it: one pass through the logs serves them all.
 
-Of a lake only the files that its commits name are read, by pyarrow, here and in stores. Files of other clusters and days than the
-condition allows are not opened, and of the others only the columns and row groups that may matter."""
+Of a lake only the files that the logs of its tables name are read, by pyarrow, here and in stores. Files whose statistics exclude the
+condition are not opened, and of the others only the columns and row groups that may matter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,12 +30,10 @@ from metashell.disk.file_system import temporary_files
 from metashell.disk.names import METADATA, OFFSETS
 from metashell.tables.columns.chunk_records import with_names_once
 from metashell.tables.columns.reader import read_split
-from metashell.tables.columns.typed_arrays import UUID, as_uuids, file_schema, stored, with_children
-from metashell.tables.columns.typed_tables import schema_of, sql_batch, typed_schema
+from metashell.tables.columns.typed_arrays import UUID, as_uuids, flat, stored, with_children
+from metashell.tables.columns.typed_tables import schema_of, sql_batch
 from metashell.tables.dictionary import CLUSTER_TABLES, GROUP_TABLES, STATE_TABLES, log_of_table
 from metashell.tables.input_files import input_files, is_read_once
-from metashell.tables.lake.layout import FORMAT, PARQUET, LakeFormat, format_of, partition_of, read_format, read_state
-from metashell.tables.lake.ledger import LakeFile, LakeState
 from metashell.tables.read_options import ANY, OF_BODIES, Bounds, Form, NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, RECORDS, tables
 from metashell.tables.splits import TARGET_BYTES, Split, absent_log, has_log, kind_of, splits_of
@@ -44,11 +41,15 @@ from metashell.tables.sql.database import PARQUET_FORMAT, FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
-from metashell.tables.stores.store import retry
+from metashell.tables.stores.store import LAKE, retry
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
     from metashell.disk.inputs import InputFile
     from metashell.disk.names import LogKind
+    from metashell.tables.lake.appends import LakeForm
+    from metashell.tables.lake.delta import LakeFile
     from metashell.tables.read_options import OnError
 
 
@@ -178,25 +179,17 @@ class EventTables:
 
 _FILES_AHEAD: Final = 2
 _BATCHES_AHEAD: Final = 4
-_DAY: Final = timedelta(days=1)
 
 
 def is_lake(place: str) -> bool:
     """Return whether a path or URI is that of a lake. Errors: PathError of a store that fails."""
     if not is_uri(place) or place.lower().startswith("file:"):
-        return os.path.isfile(os.path.join(path_of_uri(place) if is_uri(place) else place, FORMAT))
+        return os.path.isdir(os.path.join(path_of_uri(place) if is_uri(place) else place, LAKE))
     from metashell.tables.stores.file_systems import errors_of, file_system
 
     system, top = file_system(place)
     with errors_of(place):
-        return bool(retry(lambda: system.get_file_info(f"{top.rstrip('/')}/{FORMAT}")).type == FileType.File)
-
-
-class RowForm(TypedDict):
-    """The wanted form of rows, which a lake has to have."""
-
-    show_secrets: bool
-    columns: Form
+        return bool(retry(lambda: system.get_file_info(f"{top.rstrip('/')}/{LAKE}")).type == FileType.Directory)
 
 
 class LakeTables:
@@ -206,29 +199,29 @@ class LakeTables:
     newer: Final[NewerNotes] = {}
     """Return the number of faults that were skipped when the lake was written: the rows of its table `faults`."""
 
-    def __init__(self, place: str, *, show_secrets: bool, columns: Form, go_on: Callable[[], None]) -> None:
+    def __init__(self, place: str, *, show_secrets: bool, go_on: Callable[[], None]) -> None:
+        from metashell.tables.lake.appends import LakeState, read_state
+        from metashell.tables.lake.delta import row_schema
         from metashell.tables.stores.file_systems import file_system
 
         self._place = place
-        self._store = open_store(place)
+        self._store = open_store(place, only_reads=True)
         self._shown = shown_uri(place)
         self._system, self._top = file_system(place) if is_uri(place) else (LocalFileSystem(), os.path.abspath(place))
         self._go_on = go_on
-        lake = read_format(self._store)
-        if lake is None:
-            raise PathError(f"{self._shown}: no lake here", self._shown)
-        self._form: RowForm = {"show_secrets": show_secrets, "columns": columns}
-        _require_readable(self._shown, lake, **self._form)
-        self._lake = lake
+        self._show_secrets = show_secrets
         self._state = LakeState()
+        self._opened: dict[str, DeltaTable | None] = {}
+        self._read_state = read_state
         self._is_new = False
-        self.schemas: dict[str, pa.Schema] = tables() if columns == "raw" else {name: typed_schema(name) for name in tables()}
+        self.schemas: dict[str, pa.Schema] = {name: row_schema(name) for name in tables()}
+        self._read()
 
     def find(self) -> Mapping[str, MetashellError]:
-        """Read the ledger; gives the tables that the lake does not have, and why. Errors: MetashellError for a ledger that is damaged."""
-        self._read()
+        """Return the tables that the lake does not have, and why."""
         self._is_new = True
-        wanted = self._lake.tables or [name for name in tables() if name != "records"]
+        form = self._state.form
+        wanted = (form and form.tables) or [name for name in tables() if name != "records"]
         logs = {log_of_table(name) for name, count in self._state.rows.items() if count}
         absent: dict[str, MetashellError] = {
             name: PathError(f"{self._shown}: this lake does not have the table {name}", name)
@@ -245,12 +238,18 @@ class LakeTables:
         self._is_new = False
 
     def _read(self) -> None:
-        """Read what the lake holds now. Errors: UsageError if it was written anew in another form; MetashellError."""
-        self._state = read_state(self._store)
-        if self._state.format:
-            # `format.json` follows the commit that wrote all anew, by the next export if that one was interrupted.
-            self._lake = format_of(self._store, self._state.format)
-            _require_readable(self._shown, self._lake, **self._form)
+        """Read what the lake holds now. Errors: UsageError if it was written in another form; MetashellError for one that is damaged."""
+        self._state = self._read_state(self._store, is_required=True)
+        self._opened = {}
+        if self._state.form is not None:
+            _require_readable(self._shown, self._state.form, show_secrets=self._show_secrets)
+
+    def _table(self, name: str) -> DeltaTable | None:
+        from metashell.tables.lake.delta import open_table
+
+        if name not in self._opened:
+            self._opened[name] = open_table(self._store, name)
+        return self._opened[name]
 
     def note(self, named: Collection[str]) -> str:
         """Notes of what a newer version wrote into these tables and this one does not know."""
@@ -258,19 +257,24 @@ class LakeTables:
         return f"{self._shown}: written by a newer version of metashell, and not shown: {', '.join(more)}" if more else ""
 
     def _unknown(self, name: str) -> list[str]:
-        known = self.schemas[name].names if name in self.schemas else ()
-        return [column for column in self._state.schemas.get(name, {}) if column not in known] if known else []
+        from metashell.tables.lake.delta import MONTH
+
+        table = self._table(name) if name in self.schemas and self._state.rows.get(name) else None
+        known = {MONTH, *(self.schemas[name].names if name in self.schemas else ())}
+        return [] if table is None else [field.name for field in table.schema().fields if field.name not in known]
 
     def serve(self, name: str, scan: Scan) -> Any:
         """Return the rows of one table that a scan wants."""
+        from metashell.tables.lake.delta import active_files, file_schema
+
         self._go_on()
         schema = self.schemas[name]
-        files = [file for file in self._state.files.values() if file.table == name]
+        table = self._table(name)
+        files = [] if table is None else active_files(table, name)
         fragments = [
-            PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema))
-            for file in sorted(files)
+            PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema)) for file in files
         ]
-        whole = ds.FileSystemDataset(fragments, file_schema(schema), PARQUET_FORMAT, self._system)
+        whole = ds.FileSystemDataset(fragments, file_schema(name), PARQUET_FORMAT, self._system)
         wanted = schema if scan.columns is None else pa.schema([schema.field(column) for column in scan.columns])
         return ds.Scanner.from_batches(self._rows(whole, scan, wanted, files), schema=wanted)
 
@@ -303,43 +307,44 @@ class LakeTables:
         return f"{self._top.rstrip('/')}/{file.name}"
 
 
-def _require_readable(shown: str, lake: LakeFormat, *, show_secrets: bool, columns: Form) -> None:
+def _require_readable(shown: str, lake: LakeForm, *, show_secrets: bool) -> None:
     """Errors: UsageError for a lake whose rows have another form than the wanted one."""
-    if lake.table_format != PARQUET:
-        raise UsageError(
-            f"{shown}: a lake of tables in the format {lake.table_format}, which metashell sql does not read: ask Spark", shown
-        )
     if lake.show_secrets and not show_secrets:
         raise UsageError(f"{shown}: this lake shows secrets: ask with --show-secrets", "--show-secrets")
     if show_secrets and not lake.show_secrets:
         raise UsageError(f"{shown}: this lake has no secrets: ask without --show-secrets", "--show-secrets")
-    if columns != lake.columns:
-        said = "the old columns: ask with --old-columns" if lake.columns == "raw" else "the new columns: ask without --old-columns"
-        raise UsageError(f"{shown}: this lake has {said}", "--old-columns")
 
 
 def _known_of(file: LakeFile, schema: pa.Schema) -> pc.Expression:
-    """Return the condition that all rows of a file meet by its name: their cluster and, where it names a day, the bounds of their times."""
-    cluster_id, day = partition_of(file.name)
-    known = pc.field("cluster_id") == pa.scalar(cluster_id, pa.string())
-    if not day or "timestamp" not in schema.names:
-        return known
-    kind = schema.field("timestamp").type
-    begin = datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
-    first = (begin - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    last = first + _DAY // timedelta(milliseconds=1) - 1
-    time = pc.field("timestamp")
-    return known & (time >= pa.scalar(first, kind)) & (time <= pa.scalar(last, kind))
+    """Return the condition that all rows of a file meet by its statistics."""
+    known = pc.scalar(True)
+    for name, (least, most) in file.bounds().items():
+        if name in schema.names:
+            kind = schema.field(name).type
+            known = known & (pc.field(name) >= pa.scalar(least, kind)) & (pc.field(name) <= pa.scalar(most, kind))
+    return known
 
 
 def _with_ids(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch of a file with the types that the table has: ids in lists are bytes in files."""
+    """Return a batch of a file with the types that the table has: ids are bytes in files."""
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
-        if pa.types.is_list(field.type) and field.type.value_type == UUID:
-            column = with_children(field.type, column, [as_uuids(stored(column.values))])
-        columns.append(column)
+        columns.append(_as_type(column, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return an array of a file in the type that the table has."""
+    if array.type == kind:
+        return array
+    if kind == UUID:
+        return as_uuids(stored(array))
+    array = flat(array)
+    if pa.types.is_struct(kind):
+        return with_children(kind, array, [_as_type(array.field(at), kind.field(at).type) for at in range(kind.num_fields)])
+    if pa.types.is_list(kind):
+        return with_children(kind, array, [_as_type(array.values, kind.value_type)])
+    return array.cast(kind)
 
 
 # ---- temporary files

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from metashell.common.errors import PathError, UsageError
-from metashell.common.runtime import sync_file
+from metashell.common.runtime import sync_file, sync_path
 from metashell.common.uris import URI_MARK, expand_braces, is_uri, shown_uri
 from metashell.disk.file_system import errors_naming, refuse_folder_of_logs
 from metashell.disk.inputs import paths_of
@@ -90,7 +90,7 @@ class LocalStore:
                     os.unlink(unfinished)
                 raise
             if durable:
-                self._sync_folders([folder])
+                self.sync_folders([folder])
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         with self.create(name, durable=durable) as file:
@@ -101,7 +101,7 @@ class LocalStore:
         with _errors_of(target, path):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             if durable:
-                _sync_file(path)
+                sync_path(path)
             if os.stat(path).st_dev != os.stat(os.path.dirname(target)).st_dev:
                 with open(path, "rb") as source, self.create(name, durable=durable) as file:
                     copyfileobj(source, file, 1 << 20)
@@ -109,7 +109,7 @@ class LocalStore:
                 return
             os.replace(path, target)
             if durable:
-                self._sync_folders([os.path.dirname(target)])
+                self.sync_folders([os.path.dirname(target)])
 
     def put_files(self, files: Iterable[tuple[str, str]]) -> None:
         for name, path in files:
@@ -169,7 +169,7 @@ class LocalStore:
         for source, target, size in moves:
             self.move(source, target, size)
             folders.add(os.path.dirname(self._path(target)))
-        self._sync_folders(folders)
+        self.sync_folders(folders)
 
     def remove(self, name: str) -> None:
         path = self._path(name)
@@ -192,7 +192,7 @@ class LocalStore:
                     os.rmdir(self._path(folder))
                     folder = folder.rpartition("/")[0]
             left.add(folder)
-        self._sync_folders(path for folder in left if os.path.isdir(path := self._path(folder) if folder else self._folder))
+        self.sync_folders(path for folder in left if os.path.isdir(path := self._path(folder) if folder else self._folder))
 
     def remove_below(self, folder: str) -> None:
         path = self._path(folder)
@@ -208,7 +208,10 @@ class LocalStore:
     def lock(self, purpose: str) -> AbstractContextManager[Held]:
         return folder_lock(self._folder, LOCK, purpose)
 
-    def _sync_folders(self, folders: Iterable[str]) -> None:
+    def sync_names(self, names: Iterable[str]) -> None:
+        self.sync_folders({os.path.dirname(self._path(name)) for name in names})
+
+    def sync_folders(self, folders: Iterable[str]) -> None:
         """Return when the names in some folders are on disk, and those of the folders themselves, up to this store's own."""
         top = self._folder.rstrip("/")
         done: set[str] = set()
@@ -216,12 +219,12 @@ class LocalStore:
             while folder not in done and folder.startswith(top) and folder:
                 done.add(folder)
                 with _errors_of(folder):
-                    _sync_file(folder)
+                    sync_path(folder)
                 folder = os.path.dirname(folder)
         if top in done:
             # Its own name lies in a folder that we may not be allowed to open.
             with suppress(OSError):
-                _sync_file(os.path.dirname(top) or ".")
+                sync_path(os.path.dirname(top) or ".")
 
 
 def _unfinished(base: str) -> str:
@@ -251,14 +254,6 @@ def _errors_of(path: str, *others: str) -> Iterator[None]:
         if about is None or about in (path, *others):
             raise PathError.of(path, error) from error
         raise PathError.of(str(about), error) from error
-
-
-def _sync_file(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        sync_file(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # ---- refused places

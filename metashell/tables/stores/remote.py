@@ -270,6 +270,9 @@ class RemoteStore:
 
         self._ask(folder, work)
 
+    def sync_names(self, names: Iterable[str]) -> None:
+        """Do nothing: a store has what it has acknowledged."""
+
     def sink(self, name: str) -> tuple[Any, str]:
         path = self._path(name)
         if self._system.type_name in _RENAMES:

@@ -16,6 +16,10 @@ LOCK = ".metashell-lock"
 """The file that is locked in a folder of this machine. It is none of the folder's files."""
 
 
+LAKE: Final = "appends/_delta_log"
+"""The folder that marks a lake (`tables.lake`)."""
+
+
 class StoreFile(NamedTuple):
     """A file that is there: its name, relative to the folder, its bytes, and when it was written, by the clock of its store."""
 
@@ -115,6 +119,10 @@ class Store(Protocol):
 
     def remove_below(self, folder: str) -> None:
         """Remove a folder and all that is in it, if it is there."""
+        ...
+
+    def sync_names(self, names: Iterable[str]) -> None:
+        """Return when the names of files that were written by `sink` are on disk."""
         ...
 
     def sink(self, name: str) -> str | tuple[Any, str]:

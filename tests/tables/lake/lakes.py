@@ -8,14 +8,14 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
 from metashell.codec.batch_writer import write_batch
 from metashell.codec.batches import Record
 from metashell.codec.metadata_records import write_metadata_record
 from metashell.codec.registry import message_type
 from metashell.tables.lake.append import AppendOptions, AppendReport, append
+from metashell.tables.lake.appends import APPENDS
+from metashell.tables.lake.delta import active_files, open_table
+from metashell.tables.stores import open_store
 
 DAY = 86_400_000
 START = 1_790_000_000_000
@@ -79,8 +79,8 @@ def some_seeds(count: int) -> list[int]:
     return list(range(begin, begin + 10 * count))
 
 
-TOPIC = {"tables": ("topic",), "target_size": 1 << 20}
-"""Options of an append that is quick and puts small files together."""
+TOPIC = {"tables": ("topic",)}
+"""Options of an append that is quick."""
 
 
 def grown(place: Path, count: int) -> Path:
@@ -100,11 +100,11 @@ def run(out: Path | str, *paths: Path, **options: Any) -> AppendReport:
     return append(AppendOptions(**{"paths": tuple(map(str, paths)), "out": str(out), "jobs": 1, **options}))
 
 
-def rows(out: Path | str, table: str = "topic", **more: Any) -> list[dict[str, Any]]:
-    """The rows of a table, by cluster, file and offset."""
-    partitioning = ds.partitioning(pa.schema([("cluster_id", pa.string()), ("date", pa.string())]), flavor="hive")
-    found = ds.dataset(f"{out}/table={table}", format="parquet", partitioning=partitioning, **more).to_table().to_pylist()
-    return sorted(found, key=lambda row: (row["cluster_id"] or "", row["file"], row["offset"] if row["offset"] is not None else -1))
+def rows(out: Path | str, table: str = "topic") -> list[dict[str, Any]]:
+    """The rows of a table, by cluster, file and offset; of one that is not there, none."""
+    found = open_table(open_store(str(out)), table)
+    made = [] if found is None else found.to_pyarrow_dataset().to_table().to_pylist()
+    return sorted(made, key=lambda row: (row["cluster_id"] or "", row["file"], row["offset"] if row["offset"] is not None else -1))
 
 
 def names(out: Path | str) -> list[str]:
@@ -117,6 +117,10 @@ def expected(first: int, count: int, name: str = "t") -> list[str]:
 
 
 def left_over(out: Path) -> list[str]:
-    """What lies in a lake besides rows and its ledger."""
-    found = [str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()]
-    return [name for name in found if not name.startswith(("table=", "_metashell/commits/")) and name != "_metashell/format.json"]
+    """The files of rows that no table names."""
+    store = open_store(str(out))
+    found = [str(path.relative_to(out)) for path in out.rglob("*.parquet") if "_delta_log" not in path.parts]
+    tables = {name.partition("/")[0] for name in found} | {APPENDS}
+    opened = {name: open_table(store, name) for name in tables}
+    named = {file.name for name, table in opened.items() if table is not None for file in active_files(table, name)}
+    return sorted(set(found) - named)

@@ -63,7 +63,7 @@ def test_a_lake_has_what_the_log_has(tmp_path: Path, seed: int, far: bool) -> No
             history.cut()
             history.grow(rng.randint(1, 6))
         history.write()
-        options = {"tables": ("topic",), "target_size": rng.choice((None, 1 << 20))}
+        options = {"tables": ("topic",)}
         try:
             run(out, path, **options)
         except UsageError as error:

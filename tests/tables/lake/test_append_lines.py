@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from metashell.common.errors import UsageError
 from metashell.tables.lake.append import AppendReport
-from metashell.tables.lake.ledger import Coverage, LakeState, LogKey, LogState
+from metashell.tables.lake.appends import LakeState
+from metashell.tables.lake.log_state import Coverage, LogKey, LogState
 from metashell.tables.lake.plan import Plan, Task
-from metashell.tables.lake.status import added_lines, checked_target_size, planned_lines
+from metashell.tables.lake.status import added_lines, planned_lines
 from metashell.tables.splits import Piece, Split
 
 ONE, OTHER, NEW = LogKey("c", "1", "a-0"), LogKey("c", "2", "a-0"), LogKey("", "", "x.log@0-1-2")
@@ -47,24 +47,17 @@ def test_a_plan_says_of_each_log_that_was_given_what_is_there_and_what_comes() -
     ("more", "lines"),
     [
         ({}, ["nothing new: the lake has all of 5 files already"]),
-        ({"number": 7}, ["added as commit 7; 2 of 5 files had nothing new"]),
+        ({"number": 7}, ["added as append 7; 2 of 5 files had nothing new"]),
         (
-            {"number": 7, "rows": {"topic": 1234, "batches": 5}, "removed": {"topic": 2}, "merged": (12, 3)},
+            {"number": 7, "rows": {"topic": 1234, "batches": 5}, "removed": {"topic": 2}},
             [
                 "batches             5",
                 "topic           1,234",
-                "added as commit 7; 2 of 5 files had nothing new",
+                "added as append 7; 2 of 5 files had nothing new",
                 "removed 2 rows that were there",
-                "12 small files of rows became 3",
             ],
         ),
     ],
 )
 def test_an_append_says_what_it_added(more: dict[str, object], lines: list[str]) -> None:
     assert list(added_lines(report(**more))) == lines
-
-
-def test_a_size_of_files_that_a_store_does_not_take_is_refused() -> None:
-    assert [checked_target_size(size) for size in (0, 1, 1 << 30)] == [None, 1, 1 << 30]
-    with pytest.raises(UsageError, match="--target-file-size: at most 1G"):
-        checked_target_size((1 << 30) + 1)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metashell.common.errors import UsageError
-from metashell.tables.lake.layout import read_state
-from metashell.tables.lake.ledger import Epochs, LakeState
+from metashell.tables.lake.appends import LakeState, read_state
+from metashell.tables.lake.log_state import Epochs
 from metashell.tables.stores import open_store
 from tests.tables.lake.lakes import SEGMENT, commits, names, node, run, segment, topics
 

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import os
-import random
 import shutil
-import signal
-import struct
-import subprocess
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from metashell.common.errors import MetashellError, UsageError
+from metashell.common.errors import MetashellError
 from metashell.tables.lake.append import AppendOptions, AppendReport, append
-from metashell.tables.lake.layout import WORK, read_state
 from metashell.tables.stores import open_store
-from tests.s3_faults import FaultyS3, Request
 from tests.tables.lake.lakes import SEGMENT, expected, left_over, names, node, rows, run, segment, topics
-from tests.tables.lake.test_kill import command, store_names
-from tests.tables.lake.test_lake import HOSTILE, checkpoint
+from tests.tables.lake.test_lake import checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +84,7 @@ def test_what_cannot_be_known_by_its_batches_must_not_change_at_all(tmp_path: Pa
     source = str(path) if kind == "compressed" else str(tmp_path / "node")
     with pytest.raises(MetashellError, match=rf"^{path}: was changed while it was read, so nothing is added: try it again$"):
         run_and(lambda: path.write_bytes(less), str(out), source)
-    assert not out.exists()
+    assert left_over(out) == []
     path.write_bytes(data)
     assert run(out, Path(source)).rows["topic"] == (44 if kind == "checkpoint" else 20)
 
@@ -117,71 +107,6 @@ def test_what_an_object_lost_while_it_was_read_does_not_count_as_read(s3: str, t
     assert names(out) == expected(0, 30)
 
 
-def test_two_clusters_that_are_appended_to_one_store_at_the_same_time(s3: str, tmp_path: Path) -> None:
-    """Whoever comes second is refused in a line, and has lost nothing: it comes again."""
-    out = f"{s3}/lake"
-    clusters = {name: node(tmp_path / name, cluster=name) for name in ("a", "b")}
-    begin = threading.Barrier(2)
-    refused: list[str] = []
-
-    def work(name: str) -> None:
-        for day in (1, 2):
-            (clusters[name] / SEGMENT).write_bytes(topics(0, 4 * day, name=name))
-            begin.wait(60)
-            while True:
-                try:
-                    run(out, tmp_path / name, tables=("topic",), target_size=1 << 20)
-                    break
-                except UsageError as error:
-                    refused.append(str(error))
-                    time.sleep(0.05 + random.random() / 5)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in clusters]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    state = read_state(open_store(out))
-    assert sorted(store_names(open_store(out))) == expected(0, 8, "a") + expected(0, 8, "b")
-    assert {file.name for file in open_store(out).files("table=topic")} == set(state.files)
-    assert state.rows == {"topic": 16}
-    assert all(said.startswith(f"{out}: is in use by metashell export --append (process ") for said in refused)
-
-
-def test_one_that_is_kept_out_changes_nothing(s3: str, tmp_path: Path) -> None:
-    (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 4))
-    run(f"{s3}/lake", tmp_path / "node")
-    (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 8))
-    store = open_store(f"{s3}/lake")
-    with store.lock("metashell export --append"):
-        before = store.files()
-        with pytest.raises(UsageError, match=rf"^{s3}/lake: is in use by metashell export --append \(process \d+ on \S+\) since "):
-            run(f"{s3}/lake", tmp_path / "node")
-        assert store.files() == before
-
-
-def test_hostile_clusters_in_one_lake_of_a_store(s3: str, tmp_path: Path) -> None:
-    clusters = [cluster for cluster in HOSTILE if "\n" not in cluster and not cluster.startswith("\udce9")]
-    for number, cluster in enumerate(clusters):
-        quoted = "".join(letter if letter.isascii() else f"\\u{ord(letter):04x}" for letter in cluster)
-        (node(tmp_path / "in" / str(number), cluster=quoted) / SEGMENT).write_bytes(topics(0, 2))
-    for _ in range(2):
-        run(f"{s3}/lake", tmp_path / "in", tables=("topic",), target_size=1 << 20)
-    (node(tmp_path / "in" / "0", cluster=clusters[0]) / SEGMENT).write_bytes(topics(0, 4))
-    assert run(f"{s3}/lake", tmp_path / "in", target_size=1 << 20).merged == (2, 1)
-    store = open_store(f"{s3}/lake")
-    files = store.files("table=topic")
-    assert {file.name for file in files} == set(read_state(store).files)
-    for file in files:
-        data = store.read(file.name)
-        assert data is not None
-        (tmp_path / "got" / file.name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "got" / file.name).write_bytes(data)
-    found = [row["cluster_id"] for row in rows(tmp_path / "got")]
-    wanted = [None if cluster == "__HIVE_DEFAULT_PARTITION__" else cluster for cluster in clusters]
-    assert sorted(map(str, found)) == sorted(map(str, [*wanted, *wanted, clusters[0], clusters[0]]))
-
-
 def test_a_checkpoint_that_is_damaged_is_told_once(tmp_path: Path) -> None:
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     whole, damaged = log / "00000000000000000010-0000000001.checkpoint", log / "00000000000000000020-0000000001.checkpoint"
@@ -190,62 +115,10 @@ def test_a_checkpoint_that_is_damaged_is_told_once(tmp_path: Path) -> None:
     (log / segment(10)).write_bytes(topics(10, 4))
     with pytest.raises(MetashellError, match=rf"^{damaged}: "):
         run(out, tmp_path / "node")
-    assert not out.exists()
+    assert left_over(out) == []
     for count in (4, 8, 8):
         (log / segment(10)).write_bytes(topics(10, count))
         run(out, tmp_path / "node", on_error="skip")
         (told,) = rows(out, "faults")
         assert told["file"] == str(damaged)
     assert len(rows(out)) == 4 + 8
-
-
-def after(data: bytes, offset: int) -> bytes:
-    """Batches with their offsets moved on: a batch's checksum is not of its offset."""
-    moved, at = bytearray(data), 0
-    while at < len(moved):
-        base, size = struct.unpack_from(">qi", moved, at)
-        struct.pack_into(">q", moved, at, base + offset)
-        at += 12 + size
-    return bytes(moved)
-
-
-def test_ctrl_c_ends_the_processes_and_leaves_nothing(tmp_path: Path) -> None:
-    log, out = node(tmp_path / "node"), tmp_path / "lake"
-    (log / SEGMENT).write_bytes(topics(0, 4))
-    run(out, tmp_path / "node", tables=("records", "topic"))
-    before = sorted(out.rglob("*"))
-    # Some seconds of work for two processes.
-    block = topics(4, 4000)
-    for number in range(100):
-        with (log / SEGMENT).open("ab") as file:
-            file.write(after(block, 4000 * number))
-    with subprocess.Popen(command(str(out), tmp_path / "node"), stderr=subprocess.PIPE, text=True) as process:
-        while not any(out.glob(f"{WORK}/*/*/*")):
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, "metashell export: interrupted\n")
-    assert [path for path in sorted(out.rglob("*")) if path not in before] == []
-
-
-def test_ctrl_c_while_a_store_is_slow_leaves_nothing(s3: str, s3_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (node(tmp_path / "node") / SEGMENT).write_bytes(topics(0, 4))
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-
-    def slow(request: Request) -> None:
-        if request.method == "PUT" and f"/{WORK}/" in request.path:
-            time.sleep(1)
-
-    with FaultyS3(s3_server, slow) as faulty:
-        environment = {**os.environ, "AWS_ENDPOINT_URL": faulty.address}
-        with subprocess.Popen(command(f"{s3}/lake", tmp_path / "node"), env=environment, stderr=subprocess.PIPE, text=True) as process:
-            while not any(f"/{WORK}/" in request.path for request in faulty.seen):
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, "metashell export: interrupted\n")
-    assert open_store(f"{s3}/lake").files() == []
-    assert not any((tmp_path / "tmp").iterdir())

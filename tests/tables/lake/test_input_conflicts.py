@@ -12,7 +12,7 @@ from metashell.common.errors import UsageError
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import METADATA
 from metashell.tables.lake.input_conflicts import Batches, BatchJudge, InputConflicts, LakeGaps, changed_input_error, seal_of
-from metashell.tables.lake.ledger import Anchor, Coverage, LogKey, LogState
+from metashell.tables.lake.log_state import Anchor, Coverage, LogKey, LogState
 from metashell.tables.splits import Piece
 from tests.tables.lake.lakes import SEGMENT, commits, node, run, topics
 
@@ -48,7 +48,7 @@ def test_a_log_that_was_cut_and_written_anew_in_another_copy_is_named_with_both_
     one, other = copies(tmp_path, topics(0, 20), topics(0, 10) + topics(10, 10, epoch=4, name="new"))
     said = told(tmp_path / "lake", tmp_path / "one", tmp_path / "other", replaces=replaces)
     assert said == f"{other}: offset 10: epoch 4, and {one} has epoch 1 there: {EPOCHS}"
-    assert not (tmp_path / "lake" / "_metashell" / "commits").exists()
+    assert not (tmp_path / "lake" / "appends").exists()
 
 
 def test_another_batch_of_the_same_epoch_is_named(tmp_path: Path) -> None:

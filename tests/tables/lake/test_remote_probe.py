@@ -19,7 +19,7 @@ from metashell.disk.names import HeldBytes
 from metashell.tables import remote_files
 from metashell.tables.columns.reader import SMALL_MAX
 from metashell.tables.lake import plan, remote_probe
-from metashell.tables.lake.layout import read_state
+from metashell.tables.lake.appends import read_state
 from metashell.tables.lake.remote_probe import KEPT_MAX, hop_over_batches, last_batch, probe_remote_file
 from metashell.tables.stores import Store, open_store
 from tests.tables.lake.lakes import CLUSTER, SEGMENT, START, expected, left_over, names, node, rows, run, segment, topics

@@ -1,14 +1,16 @@
-"""What a task says of its errors and its rows: which folder is full, which sources rows are of, and their cluster and day."""
+"""What a task says of its errors and its rows: which folder is full, which logs rows are of, and their month."""
 
 from __future__ import annotations
 
-from datetime import date
+import json
 
 import pyarrow as pa
 import pytest
 
 from metashell.common.errors import MetashellError, PathError, UsageError
-from metashell.tables.lake.write_tasks import about_spool, by_cluster, by_day, columns_of, sources_of_rows, with_day
+from metashell.tables.columns.typed_arrays import EARLIEST_MS, LATEST_MS
+from metashell.tables.lake.log_state import LogKey
+from metashell.tables.lake.write_tasks import Statistics, about_spool, by_month, with_logs
 from tests.tables.lake.lakes import DAY
 
 
@@ -33,40 +35,38 @@ def test_an_error_of_a_temporary_file_names_the_folder_that_holds_such_files(abo
         assert about_spool(other, spool) is other
 
 
-def test_rows_are_of_the_sources_that_they_name_and_a_fault_of_none_is_of_all() -> None:
-    rows = pa.RecordBatch.from_pydict({"file": ["b", "a", "b"]})
-    assert list(sources_of_rows(rows, {"a": 1, "b": 2, "c": 3})) == [2, 1]
-    assert list(sources_of_rows(rows, {"a": 1, "c": 3})) == [1, 3]
-    assert list(sources_of_rows(rows, {"x": 9})) == [9]
+def test_rows_are_of_the_logs_of_their_files_and_a_fault_of_none_is_of_the_only_one() -> None:
+    one, two = LogKey("c", "1", "__cluster_metadata-0"), LogKey("", "", "x@1")
+    rows = pa.RecordBatch.from_pydict({"cluster_id": ["c", "c", ""], "file": ["a", "b", "a"], "log": ["k", "k", "k"]})
+    found = with_logs(rows, {"a": one, "b": two})
+    assert found.schema.names == ["cluster_id", "node_id", "log", "file", "log_kind"]
+    assert found.column("node_id").to_pylist() == [1, None, 1]
+    assert found.column("log").to_pylist() == [one.log, two.log, one.log]
+    assert with_logs(rows, {"x": one}).column("log").to_pylist() == [one.log] * 3
+    assert with_logs(rows, {"x": one, "b": two}).column("log").to_pylist() == [None, two.log, None]
 
 
-TIMES = [None, -1, 0, DAY - 1, DAY, -DAY, -DAY - 2, 1 << 62, -(1 << 62), 5 * DAY + 7, 0]
-DAYS = ["", "", "1970-01-01", "1970-01-01", "1970-01-02", "1969-12-31", "1969-12-30", "", "", "1970-01-06", "1970-01-01"]
+TIMES = [None, 0, 31 * DAY - 1, 31 * DAY, -1, EARLIEST_MS, LATEST_MS, 0, 31 * DAY]
+MONTHS = [None, "1970-01", "1970-01", "1970-02", "1969-12", "0001-01", "9999-12", "1970-01", "1970-02"]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("ms", "UTC")])
-def test_rows_are_divided_by_their_clusters_and_their_days_in_their_order(kind: pa.DataType) -> None:
-    clusters = pa.array(["b", "a", "b", "a", "b", "b", "a", "a", "b", "a", "b"]).dictionary_encode()
+def test_rows_are_divided_by_their_months_in_their_order_and_the_statistics_are_of_all_of_them() -> None:
     batch = pa.RecordBatch.from_arrays(
-        [clusters, pa.array(range(len(TIMES))), pa.array(TIMES, kind)], names=["cluster_id", "offset", "timestamp"]
+        [pa.array(range(len(TIMES))), pa.array(TIMES, pa.timestamp("ms", "UTC"))], names=["offset", "timestamp"]
     )
-    found = {}
-    for cluster, rows in by_cluster(batch):
-        assert "cluster_id" not in rows.schema.names
-        for day, part in by_day(rows):
-            assert (cluster, day) not in found
-            found[cluster, day] = part.column("offset").to_pylist()
-    wanted: dict[tuple[str, str], list[int]] = {}
-    for offset, (cluster, day) in enumerate(zip(clusters.to_pylist(), DAYS, strict=True)):
-        wanted.setdefault((cluster, day), []).append(offset)
+    found = {month: rows.column("offset").to_pylist() for month, rows in by_month(batch)}
+    wanted: dict[str | None, list[int]] = {}
+    for offset, month in enumerate(MONTHS):
+        wanted.setdefault(month, []).append(offset)
     assert found == wanted
-    assert with_day(batch).column("date").to_pylist() == [date.fromisoformat(day) if day else None for day in DAYS]
-    timeless = batch.drop_columns(["timestamp"])
-    assert [day for day, _ in by_day(timeless)] == [""]
-    assert with_day(timeless).column("date").to_pylist() == [None] * len(TIMES)
-    assert [cluster for cluster, _ in by_cluster(batch.slice(0, 1))] == ["b"]
-
-
-def test_the_columns_of_a_table_are_those_that_readers_see() -> None:
-    schema = pa.schema([("file", pa.dictionary(pa.int32(), pa.string())), ("id", pa.uuid()), ("at", pa.timestamp("ms", "UTC"))])
-    assert columns_of(schema) == {"file": "string", "id": "extension<arrow.uuid>", "at": "timestamp[ms, tz=UTC]"}
+    assert [month for month, _ in by_month(batch.slice(1, 2))] == ["1970-01"]
+    assert list(by_month(batch.slice(0, 0))) == []
+    bounds = Statistics()
+    bounds.add(batch.slice(0, 3))
+    bounds.add(batch.slice(3, 2))
+    assert json.loads(bounds.text(5)) == {
+        "numRecords": 5,
+        "minValues": {"offset": 0, "timestamp": "1969-12-31T23:59:59.999Z"},
+        "maxValues": {"offset": 4, "timestamp": "1970-02-01T00:00:00.000Z"},
+        "nullCount": {"offset": 0, "timestamp": 1},
+    }

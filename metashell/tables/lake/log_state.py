@@ -1,8 +1,7 @@
-"""The commits of a lake, and the state that they add up to.
+"""The part of each log that a lake has: offsets, leader epochs, and the batches that identify the log.
 
-A commit is one JSON file: the offsets and leader epochs that it covers of which logs, the files it added and those it removed. The state
-is the fold of all of them, written as a whole now and then, so that opening a lake stays quick. Names are relative to the lake. Two
-copies of a log that differ at an offset have different epochs there, so a log that was cut and rewritten shows at its first new batch."""
+Each append notes what it took of which logs (`lake.appends`); the state is the sum of these notes. Two copies of a log that differ at an
+offset have different epochs there, so a log that was cut and written anew shows at its first new batch."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from metashell.disk.names import parse_name
-from metashell.tables.stores.store import checked_name
 
 
 class Coverage:
@@ -167,7 +165,7 @@ class Epochs:
         return f"Epochs({self._runs})"
 
 
-# ---- commits and the state that they add up to
+# ---- logs
 
 Json = dict[str, Any]
 _ANCHORS_MAX = 256
@@ -201,31 +199,6 @@ class FileMark(NamedTuple):
     end: int
     first: Anchor
     last: Anchor
-
-
-class Source(NamedTuple):
-    """The source of some rows: their log, and the text of their column `file`. `checkpoint` is set where the file is a checkpoint."""
-
-    log: LogKey
-    path: str
-    checkpoint: str = ""
-
-
-class LakeFile(NamedTuple):
-    """A file of rows: its name in the lake, its rows and bytes, and the numbers of its sources."""
-
-    name: str
-    rows: int
-    size: int
-    sources: tuple[int, ...] = ()
-
-    @property
-    def folder(self) -> str:
-        return self.name.rpartition("/")[0]
-
-    @property
-    def table(self) -> str:
-        return self.name.partition("/")[0].partition("=")[2]
 
 
 @dataclass(slots=True)
@@ -318,169 +291,9 @@ def checkpoint_end(name: str) -> int:
     return parsed.snapshot_id.offset if parsed is not None and parsed.snapshot_id is not None else 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Commit:
-    """The changes that one export or one compaction made to a lake.
-
-    `id` tells it from another of that number, by a writer that slept while it lost its lock. `first_source` is how many sources the state
-    has already. `cut` are logs of which everything from an offset on was removed; `is_reset` says that all that was there is gone.
-    `format` is what `format.json` says from this commit on, in the first one and in one that is a reset.
-    """
-
-    number: int
-    version: str
-    at_ms: int
-    kind: str = "append"
-    id: str = ""
-    on_error: str = "fail"
-    logs: Logs = field(default_factory=dict)
-    cut: dict[LogKey, int] = field(default_factory=dict)
-    first_source: int = 0
-    sources: tuple[Source, ...] = ()
-    added: tuple[LakeFile, ...] = ()
-    removed: tuple[str, ...] = ()
-    rows: dict[str, int] = field(default_factory=dict)
-    schemas: dict[str, dict[str, str]] = field(default_factory=dict)
-    is_reset: bool = False
-    format: Json = field(default_factory=dict)
-
-    def to_json(self) -> Json:
-        return {
-            "number": self.number,
-            "version": self.version,
-            "at_ms": self.at_ms,
-            "kind": self.kind,
-            "id": self.id,
-            "on_error": self.on_error,
-            "is_reset": self.is_reset,
-            "rows": self.rows,
-            "logs": logs_to_json(self.logs),
-            "cut": [[*key, offset] for key, offset in sorted(self.cut.items())],
-            "first_source": self.first_source,
-            "sources": [[*source.log, source.path, source.checkpoint] for source in self.sources],
-            "added": files_to_json(self.added),
-            "removed": list(self.removed),
-            "schemas": self.schemas,
-            "format": self.format,
-        }
-
-    @classmethod
-    def of_json(cls, found: Json) -> Commit:
-        """Errors: ValueError, among others, for what was not written here: such as a name that leads out of the lake."""
-        return cls(
-            number=_number(found["number"]),
-            version=found["version"],
-            at_ms=found["at_ms"],
-            kind=found["kind"],
-            id=_id(found["id"]),
-            on_error=found["on_error"],
-            is_reset=found["is_reset"],
-            rows=found["rows"],
-            logs=logs_of_json(found["logs"]),
-            cut={LogKey(*key): offset for *key, offset in found["cut"]},
-            first_source=found["first_source"],
-            sources=tuple(sources_of_json(found["sources"])),
-            added=tuple(files_of_json(found["added"])),
-            removed=tuple(map(checked_name, found["removed"])),
-            schemas=found["schemas"],
-            format=found["format"],
-        )
-
-
-@dataclass(slots=True)
-class LakeState:
-    """All that a lake's commits say together. `last` is for each table the number of the last commit that wrote to it."""
-
-    number: int = 0
-    at_ms: int = 0
-    logs: Logs = field(default_factory=dict)
-    files: dict[str, LakeFile] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
-    schemas: dict[str, dict[str, str]] = field(default_factory=dict)
-    last: dict[str, int] = field(default_factory=dict)
-    format: Json = field(default_factory=dict)
-
-    def apply(self, commit: Commit) -> None:
-        """Add the next commit."""
-        assert commit.number == self.number + 1, "commits come in order"
-        if commit.is_reset:
-            self.logs, self.files, self.rows, self.sources, self.schemas = {}, {}, {}, [], {}
-            self.last = dict.fromkeys(self.last, commit.number)
-        assert commit.first_source == len(self.sources), "sources are numbered as they come"
-        self.number, self.at_ms = commit.number, commit.at_ms
-        for key, offset in commit.cut.items():
-            if key in self.logs:
-                self.logs[key].remove_from(offset)
-        for key, log in commit.logs.items():
-            self.logs.setdefault(key, LogState()).add(log)
-        self.sources += commit.sources
-        for name in commit.removed:
-            self.files.pop(name, None)
-        self.files.update({file.name: file for file in commit.added})
-        for table, count in commit.rows.items():
-            self.rows[table] = self.rows.get(table, 0) + count
-            if count:
-                self.last[table] = commit.number
-        for table, columns in commit.schemas.items():
-            self.schemas[table] = {**self.schemas.get(table, {}), **columns}
-        self.format = commit.format or self.format
-
-    def to_json(self) -> Json:
-        return {
-            "number": self.number,
-            "at_ms": self.at_ms,
-            "rows": self.rows,
-            "logs": logs_to_json(self.logs),
-            "sources": [[*source.log, source.path, source.checkpoint] for source in self.sources],
-            "files": files_to_json(self.files.values()),
-            "schemas": self.schemas,
-            "last": self.last,
-            "format": self.format,
-        }
-
-    @classmethod
-    def of_json(cls, found: Json) -> LakeState:
-        return cls(
-            number=found["number"],
-            at_ms=found["at_ms"],
-            rows=found["rows"],
-            logs=logs_of_json(found["logs"]),
-            sources=list(sources_of_json(found["sources"])),
-            files={file.name: file for file in files_of_json(found["files"])},
-            schemas=found["schemas"],
-            last=found.get("last", {}),
-            format=found["format"],
-        )
-
-
 def logs_to_json(logs: Logs) -> list[Json]:
     return [{**key._asdict(), **log.to_json()} for key, log in sorted(logs.items())]
 
 
 def logs_of_json(found: list[Json]) -> Logs:
     return {LogKey(log["cluster"], log["node"], log["log"]): LogState.of_json(log) for log in found}
-
-
-def sources_of_json(found: list[list[str]]) -> list[Source]:
-    return [Source(LogKey(cluster, node, log), path, checkpoint) for cluster, node, log, path, checkpoint in found]
-
-
-def files_to_json(files: Any) -> list[list[Any]]:
-    return [[file.name, file.rows, file.size, list(file.sources)] for file in files]
-
-
-def files_of_json(found: list[list[Any]]) -> list[LakeFile]:
-    return [LakeFile(checked_name(name), rows, size, tuple(sources)) for name, rows, size, sources in found]
-
-
-def _number(found: Any) -> int:
-    if type(found) is not int or found < 1:
-        raise ValueError(f"not a number of a commit: {found!r}")
-    return found
-
-
-def _id(found: str) -> str:
-    if "/" in checked_name(found):
-        raise ValueError(f"not an id of a commit: {found!r}")
-    return found

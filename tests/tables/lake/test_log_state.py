@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metashell.tables.lake.ledger import Anchor, Coverage, Epochs, FileMark, LogState, checkpoint_end
+from metashell.tables.lake.log_state import Anchor, Coverage, Epochs, FileMark, LogState, checkpoint_end
 
 OFFSETS = st.integers(0, 40)
 INTERVALS = st.lists(st.tuples(OFFSETS, OFFSETS), max_size=12)
