@@ -20,7 +20,7 @@ from metashell.common.values import duration_text, time_text
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, Holder, MemberDescription, OffsetRow, parts_of, parts_text
 
-WAITS, MAY_REBALANCE, SINCE = "waits-for", "may-rebalance", "since"
+WAITS, MAY_REBALANCE, SINCE, PENDING = "waits-for", "may-rebalance", "since", "pending-commits"
 TOPIC_SKEW, TOTAL_SKEW, IDLE, NO_OWNER, OTHER_RACK = "topic-skew", "total-skew", "idle-members", "no-owner", "other-rack"
 _SHOWN: Final = 3
 _TOTAL_FIRST: Final = frozenset({"sticky", "cooperative-sticky", "uniform"})
@@ -124,6 +124,27 @@ def _logged(log: ServerLog | None) -> Iterator[Note]:
     yield Note(WAITS, f"a rebalance began at {begun.time} ({begun.place}) and has no end there: {begun.text}")
     for id, line in log.given.items():
         yield Note(WAITS, f"it waits for {id}: this member id was given at {line.time} ({line.place}) and is not used")
+
+
+def pending_notes(rows: Iterable[OffsetRow], transactional_ids: Mapping[int, str]) -> list[Note]:
+    """Return which open transactions hold commits of a group back, one note for each producer; rows of committed offsets say nothing."""
+    by_producer: dict[int, list[OffsetRow]] = {}
+    for row in rows:
+        if row.pending_producer is not None:
+            by_producer.setdefault(row.pending_producer, []).append(row)
+    made = []
+    for producer, held in sorted(by_producer.items()):
+        name = transactional_ids.get(producer, "")
+        since = min((row.commit_ms for row in held if row.commit_ms is not None), default=None)
+        places = ", ".join(f"{row.topic}:{row.partition} to {row.offset}" for row in held[:_SHOWN])
+        more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
+        text = (
+            f"producer {producer}{f' ({name})' if name else ''} holds {counted(len(held), 'commit')} of {held[0].group_id} in an open "
+            f"transaction{'' if since is None else f' since {time_text(since)}'}: {places}{more}; consumers with "
+            "isolation.level=read_committed that start there wait (UNSTABLE_OFFSET_COMMIT)"
+        )
+        made.append(Note(PENDING, text))
+    return made
 
 
 def _modern_waits(description: GroupDescription, since: str) -> Iterator[Note]:

@@ -19,7 +19,7 @@ from metashell.disk.indexes import has_only_markers, heads_at
 from metashell.groups.log import COMMIT_TYPES, Decoder, KeysOf, ids_meant
 from metashell.groups.log.log_dir import end_offsets, stable_ends, topic_ids, transaction_states
 from metashell.groups.log.queries import group_summaries, offset_rows
-from metashell.groups.notes import Lag, Rates, judge, lag_of_group, rate_text, rates_between, worst_first
+from metashell.groups.notes import Lag, Rates, judge, lag_of_group, pending_notes, rate_text, rates_between, worst_first
 from metashell.groups.view import Holder
 
 if TYPE_CHECKING:
@@ -131,12 +131,29 @@ def note_holders(work: Work, rows: Iterable[OffsetRow]) -> None:
         )
 
 
+def note_pending(work: Work, rows: Sequence[OffsetRow]) -> None:
+    """Report the open transactions that hold commits back, one line for each producer and group."""
+    held = [row for row in rows if row.pending_producer is not None]
+    if not held:
+        return
+    ids = {state.producer_id: name for name, state in transaction_states(work.values.paths).items()}
+    by_group: dict[str, list[OffsetRow]] = {}
+    for row in held:
+        by_group.setdefault(row.group_id, []).append(row)
+    notes = [note.text for some in by_group.values() for note in pending_notes(some, ids)]
+    for text in notes[:_NAMED_MAX]:
+        work.note(text)
+    if len(notes) > _NAMED_MAX:
+        work.note(f"{len(notes) - _NAMED_MAX} more producers hold commits of groups back")
+
+
 # ---- offsets
 
 
 def _list_offsets(work: Work) -> None:
     rows = live.offset_rows(work) if live.asks_cluster(work) else _rows_of_logs(work)
     note_holders(work, rows)
+    note_pending(work, rows)
     if work.values.lag and (missing := [row for row in rows if row.end_offset is None]):
         names = ", ".join(f"{row.topic}-{row.partition}" for row in missing[:_NAMED_MAX])
         more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
@@ -290,7 +307,9 @@ def _lags_of_logs(work: Work) -> list[Lag]:
         commits = keep(loaded)
     topics, ends, ids = NamedTopics(work), end_offsets(paths), topic_ids(paths)
     members = {one.group.group_id: one.group.summary().members for one in found}
-    rows = [_of_this_topic(work, row, ids) for one in found for row in offset_rows(one, topics, ends) if row.pending_producer is None]
+    all_rows = [row for one in found for row in offset_rows(one, topics, ends)]
+    note_pending(work, all_rows)
+    rows = [_of_this_topic(work, row, ids) for row in all_rows if row.pending_producer is None]
     rows, walked, heads = with_stable_ends(work, rows)
     newest_ms = max((row.commit_ms or -1 for row in rows), default=-1)
     made = []

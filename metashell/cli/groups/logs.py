@@ -25,7 +25,7 @@ from metashell.disk.inputs import find_logs
 from metashell.disk.names import METADATA
 from metashell.disk.segment import BadBatch, Tail, read_batches
 from metashell.groups.log import ids_meant, shown_id
-from metashell.groups.log.log_dir import metadata_directories, topic_names
+from metashell.groups.log.log_dir import metadata_directories, topic_names, transaction_states
 from metashell.groups.log.queries import (
     FAULTS_MAX,
     describe_found_group,
@@ -33,9 +33,10 @@ from metashell.groups.log.queries import (
     find_group,
     group_summaries,
     load_logs,
+    offset_rows,
 )
 from metashell.groups.log.timeline_events import read_server_log
-from metashell.groups.notes import ServerLog, assignment_notes, rebalance_notes
+from metashell.groups.notes import ServerLog, assignment_notes, pending_notes, rebalance_notes
 from metashell.groups.topics import KnownTopics, Topic
 from metashell.metadata.directory_facts import read_topic_names
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from metashell.groups.decision import Finding
     from metashell.groups.log.fold import RawRecord
     from metashell.groups.log.queries import Expiring, FoundGroup, LoadedLogs
+    from metashell.groups.notes import Note
     from metashell.groups.topics import Topic, Topics
     from metashell.groups.view import GroupDescription
     from metashell.metadata.image import TopicImage
@@ -250,11 +252,21 @@ def _describe_group(work: Work) -> None:
     for found in found_groups(work, read_logs(work), work.values.group):
         description = describe_found_group(found, topics)
         # What the records show comes before what they may not show yet.
-        notes = (*assignment_notes(description, topics.whole()), *rebalance_notes(description, is_live=False, log=log))
+        notes = (
+            *_pending_notes(work, found, topics),
+            *assignment_notes(description, topics.whole()),
+            *rebalance_notes(description, is_live=False, log=log),
+        )
         description = replace(description, notes=tuple(note.as_object() for note in notes))
         show_description(work, description)
         if description.summary.findings:
             work.fail()
+
+
+def _pending_notes(work: Work, found: FoundGroup, topics: Topics) -> list[Note]:
+    rows = [row for row in offset_rows(found, topics, {}) if row.pending_producer is not None]
+    states = transaction_states(work.values.paths) if rows else {}
+    return pending_notes(rows, {state.producer_id: name for name, state in states.items()})
 
 
 def show_description(work: Work, description: GroupDescription) -> None:

@@ -11,10 +11,13 @@ import pytest
 
 from metashell.cli.groups.command import main
 from metashell.codec import messages
+from metashell.codec.batch_writer import write_batch
 from metashell.net.addresses import parse_addresses
 from metashell.net.client import Client
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.groups.log.series_golden import RECORDED, write_server_log
+from tests.groups.log.test_fold import record_of
+from tests.groups.log.written_logs import write_log
 from tests.running import Outcome, run_main
 
 HOLDS = "producer 0 (hung-1), epoch 0 holds held-0 open from offset 2 since 2026-11-27T21:36:33.326Z"
@@ -68,6 +71,22 @@ def test_what_repeats_leads_and_a_server_log_adds_the_reasons(tmp_path: Path) ->
     assert (missing.status, missing.stderr.count("\n")) == (1, 1) and "none.log: No such file" in missing.stderr
     other = run("why", "well-static", RECORDED, "--server-log", RECORDED / "held-0" / "00000000000000000000.log")
     assert "no line about group well-static that says why it rebalanced" in other.stderr
+
+
+@pytest.mark.parametrize("verb", ["lag", "offsets", "describe", "all"])
+def test_a_commit_that_an_open_transaction_holds_back_is_named_with_its_producer(tmp_path: Path, verb: str) -> None:
+    batches = []
+    for offset, producer in enumerate((-1, 9002, 9002)):
+        record = record_of(("commit", 0, offset, 0, 7 + offset), offset)
+        more = {"producer_id": producer, "producer_epoch": 0, "is_transactional": True} if producer >= 0 else {}
+        batches.append(write_batch(offset, [record], leader_epoch=0, **more))
+    write_log(tmp_path, batches)
+    done = run("lag", "--all", tmp_path) if verb == "all" else run(verb, "g", tmp_path)
+    said = "producer 9002 holds 2 commits of g in an open transaction since "
+    assert done.status == 0
+    text = done.stdout.decode() if verb == "describe" else done.stderr
+    assert said in text and ": t:1 to 8, t:2 to 9; consumers with isolation.level=read_committed that start there wait" in text
+    assert text.count("producer 9002") == 1
 
 
 def test_topics_that_were_deleted_keep_their_names() -> None:
