@@ -119,6 +119,7 @@ def read_open_transactions(partitions: Iterable[PartitionDirectory]) -> tuple[Ha
                     end.last_ms if transaction.since_ms is None else transaction.since_ms,
                     "",
                     transaction.start_offset,
+                    end.last_ms,
                 )
                 for transaction in end.open
             ]

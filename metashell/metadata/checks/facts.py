@@ -279,7 +279,10 @@ OPEN_MAX_MS: Final = 15 * 60 * 1000
 
 
 class HangingTransaction(NamedTuple):
-    """A transaction that holds back a partition's stable offset. `start_offset` is -1 if not known, `coordinator` empty."""
+    """A transaction that holds back a partition's stable offset. `start_offset` is -1 if not known, `coordinator` empty.
+
+    `seen_ms` is the time of the newest record of the partition's log, -1 for a broker's answer.
+    """
 
     topic: str
     partition: int
@@ -288,6 +291,7 @@ class HangingTransaction(NamedTuple):
     started_ms: int
     coordinator: str
     start_offset: int = -1
+    seen_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

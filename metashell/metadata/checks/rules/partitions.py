@@ -239,7 +239,9 @@ def hanging_transaction(facts: Facts) -> Iterator[Found]:
     told = [one for broker in facts.brokers for one in broker.transactions or ()]
     if facts.has_transactions_on_disk:
         kept = [one for directory in facts.directories for one in directory.transactions or ()]
-        told += [one for one in kept if facts.now_ms - one.started_ms >= OPEN_MAX_MS]
+        # Logs of partitions may lie there without a metadata log.
+        now_ms = max((facts.now_ms, *(one.seen_ms for one in kept)))
+        told += [one for one in kept if now_ms - one.started_ms >= OPEN_MAX_MS]
     seen = set()
     for one in told:
         # Each replica reports it.

@@ -124,7 +124,7 @@ def test_on_the_disk_a_transaction_hangs_once_it_is_older_than_brokers_allow(tmp
     write(tmp_path / "orders-0", (0, [data(0, 7)]))
     directory = replace(read_log_directory(str(tmp_path)), transactions=None)
     opened = read_open_transactions(directory.partitions)
-    assert opened == (HangingTransaction("orders", 0, 7, 3, NOW, "", 0),)
+    assert opened == (HangingTransaction("orders", 0, 7, 3, NOW, "", 0, NOW),)
 
     def facts(age_ms: int, *others: LogDirectory) -> Facts:
         return Facts(directories=(replace(directory, transactions=opened), *others), now_ms=NOW + age_ms)
@@ -132,6 +132,10 @@ def test_on_the_disk_a_transaction_hangs_once_it_is_older_than_brokers_allow(tmp
     assert found(facts(OPEN_MAX_MS - 1), "hanging_transaction") == []
     (one,) = found(facts(OPEN_MAX_MS), "hanging_transaction")
     assert (one.name, one.cause) == ("orders/0", "producer 7, epoch 3, open from offset 0 since 2025-10-09T08:53:20Z")
+    # Without a metadata log the newest record of a partition is the time of now.
+    late = replace(directory, transactions=(opened[0]._replace(seen_ms=NOW + OPEN_MAX_MS),))
+    assert [one.name for one in found(Facts(directories=(late,)), "hanging_transaction")] == ["orders/0"]
+    assert found(Facts(directories=(replace(directory, transactions=opened),)), "hanging_transaction") == []
     # A directory whose logs were not read may hold others.
     assert facts(0).lacks("transactions") == ""
     assert facts(0, directory).lacks("transactions").startswith("no broker told of its transactions")
