@@ -72,7 +72,7 @@ def run_main(
     cwd: Path,
     stdin: str = "",
     stdout: BinaryIO | None = None,
-    limit_s: int = 60,
+    limit_s: int = 120,
 ) -> Outcome:
     """Run `main(argv)` with the three standard descriptors redirected to files, in that working directory.
 
@@ -113,7 +113,7 @@ def command_line(module: str, *argv: str) -> list[str]:
 
 
 def run_process(
-    module: str, argv: Sequence[str], *, cwd: Path, stdin: str = "", env: dict[str, str] | None = None, limit_s: int = 60
+    module: str, argv: Sequence[str], *, cwd: Path, stdin: str = "", env: dict[str, str] | None = None, limit_s: int = 120
 ) -> Outcome:
     """Run a console script's module as a process of its own, with these variables on top of the environment."""
     search = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)

@@ -67,7 +67,7 @@ def label(path: Path) -> str:
 
 @cache
 def dump(path: Path) -> Outcome:
-    return run_main(dump_log.main, ["--cluster-metadata-decoder", str(path)], cwd=path.parent, limit_s=20)
+    return run_main(dump_log.main, ["--cluster-metadata-decoder", str(path)], cwd=path.parent)
 
 
 def rows(outcome: Outcome) -> list[dict]:
@@ -108,7 +108,7 @@ def test_intact_records_say_what_they_said_in_the_undamaged_file(path: Path) -> 
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path) -> None:
     argv = ["--snapshot", str(path), "find", "/image/topics", "/image/cluster", "/image/configs", "/image/acls"]
-    outcome = run_main(kafka_shell.main, argv, cwd=path.parent, limit_s=20)
+    outcome = run_main(kafka_shell.main, argv, cwd=path.parent)
     assert "Traceback" not in outcome.stderr
     assert b"Traceback" not in outcome.stdout
     expected = intact_part(path)
@@ -117,7 +117,7 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
     # The same batches alone, in a file of their own, give the same tree.
     alone = tmp_path / path.name
     alone.write_bytes(b"".join(batch.data for batch in expected.batches))
-    again = run_main(kafka_shell.main, ["--snapshot", str(alone), *argv[2:]], cwd=tmp_path, limit_s=20)
+    again = run_main(kafka_shell.main, ["--snapshot", str(alone), *argv[2:]], cwd=tmp_path)
     if path.parts[-2] in PARTLY_READ:
         assert set(again.stdout.splitlines()) < set(outcome.stdout.splitlines())
     else:
@@ -126,7 +126,7 @@ def test_the_shell_shows_what_the_intact_batches_say(path: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("path", [path for path in FILES if PREVIOUS in path.parts], ids=label)
 def test_the_shell_of_kafkas_name_never_hangs_and_ends_with_status_0(path: Path) -> None:
-    outcome = run_main(file_tools.shell_main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent, limit_s=20)
+    outcome = run_main(file_tools.shell_main, ["--snapshot", str(path), "find", "/local"], cwd=path.parent)
     assert (outcome.status, outcome.stdout) == (0, b"/local\n/local/commitId\n/local/version\n")
     assert "Traceback" not in outcome.stderr
     if not intact_part(path).is_whole:

@@ -32,7 +32,7 @@ def kinds(main: object, quorum: EmbeddedQuorum, *words: str) -> tuple[int, set[s
 
 
 def answers(quorum: EmbeddedQuorum, status: int) -> list[tuple[int, set[str]]]:
-    (cluster,) = objects(quorum, "cluster", "--timeout=20", status=status)
+    (cluster,) = objects(quorum, "cluster", "--timeout=60", status=status)
     return [
         (status, set(cluster["found"])),
         kinds(checks.health_main, quorum, "-o", "jsonl"),

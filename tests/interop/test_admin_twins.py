@@ -1,8 +1,8 @@
 """Kafka's administration tools and ours of the same names, with the same words, on the same live clusters: they print the same.
 
-One quorum of Kafka's and one of ours, each with real brokers; a node of 3.9; plain connections, SASL and TLS. The tools run in one Java
-process with the brokers, so that a line costs no start of a JVM. kafka-cluster ends its process for a wrong command line, so these are run
-one by one.
+A quorum of Kafka's with real brokers, and a node of 3.9; test_admin.py does the same by SASL and TLS on a quorum of ours. The tools run in
+one Java process with the brokers, so that a line costs no start of a JVM. kafka-cluster ends its process for a wrong command line, so these
+are run one by one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import pytest
 from metashell.codec.messages import BrokerRegistrationRequest
 from metashell.net.addresses import Address
 from metashell.net.client import Client
-from tests.interop.admin import start_kafka, start_ours
-from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES, SECURED_LINES
+from tests.interop.admin import start_kafka
+from tests.interop.admin_twin_lines import CHANGE_LINES, OLDER_LINES, OPEN_LINES
 from tests.interop.admin_twins import differences, ours, settled
 from tests.java import KAFKA, host_command, jars, kafka, kafka_command
 from tests.seeds import shows
 from tools.interop.admin.open_cluster import OPEN
 from tools.interop.admin.place import AdminPlace, admin_place
-from tools.interop.admin.secured_cluster import SECURED
 from tools.interop.admin.transcript import Step
 from tools.interop.nodes import CLUSTER_ID, combined_settings, format_directories, free_ports, write_config
 
@@ -46,12 +45,6 @@ def test_both_print_the_same_on_kafkas_own_quorums(tmp_path: Path) -> None:
         found += changes(place, names)
         place.place.wait_until("the older node serves", lambda: is_served(names["older"]))
         found += differences(place.host, OLDER_LINES, names, tmp_path)
-    assert not found, "\n".join(found)
-
-
-def test_both_print_the_same_on_a_quorum_of_ours_by_sasl_and_tls(tmp_path: Path) -> None:
-    with admin_place(SECURED, tmp_path, host_command(), start_ours) as place:
-        found = differences(place.host, SECURED_LINES, names_of(place), tmp_path)
     assert not found, "\n".join(found)
 
 

@@ -157,7 +157,7 @@ def taken(broker: OneBroker, root: str, rights: Sequence[Right], how: str) -> It
 
 def run(broker: OneBroker, config: str, *words: str) -> Outcome:
     main = tool_of(words[0])
-    done = run_main(main, [*words[1:], "-b", broker.bootstrap, "--command-config", config, "--timeout=10", "-o", "json"], cwd=HERE)
+    done = run_main(main, [*words[1:], "-b", broker.bootstrap, "--command-config", config, "--timeout=60", "-o", "json"], cwd=HERE)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

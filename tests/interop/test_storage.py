@@ -293,7 +293,7 @@ def test_a_kafka_that_starts_while_we_format_is_kept_out_by_the_lock(tmp_path: P
     try:
         with cluster(loud_command, tmp_path) as place:
             node = place.start(config)
-            assert node.process.wait(60) != 0
+            assert node.process.wait(120) != 0
             assert "Failed to acquire lock on file .lock" in node.text()
     finally:
         lock.release()

@@ -74,7 +74,7 @@ def test_ours_ends_before_it_joins_a_real_quorum_at_a_level_that_it_does_not_sup
     assert run_main(kafka_storage, [*words, str(ours), "--no-initial-controllers"], cwd=tmp_path).status == 0
     lone_controllers("4.4.0").start(real)
     for _ in range(2):  # with an empty directory, and with what it has fetched
-        ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(server_command(str(ours)), cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == 1
         assert "metadata.version 34 (4.5-IV0) is not supported: 7 to 33 are; no release up to 4.4" in ended.stderr.splitlines()[-1]
     with open_directory(str(tmp_path / "log-1")) as source:

@@ -136,7 +136,7 @@ def spawn(tmp_path: Path, **environ: str) -> pexpect.spawn:
     code = "import sys; from metashell.cli.inspect.kafka_shell import main; sys.exit(main(['--demo']))"
     values = os.environ | {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(PROJECT)}
     child = pexpect.spawn(
-        sys.executable, ["-c", code], env=values | environ, dimensions=(24, 100), encoding="utf-8", timeout=30, use_poll=True
+        sys.executable, ["-c", code], env=values | environ, dimensions=(24, 100), encoding="utf-8", timeout=120, use_poll=True
     )
     child.delaybeforesend = None
     return child

@@ -163,7 +163,7 @@ class BrokerCluster:
     def kill(self, id: int) -> float:
         """kill -9; gives the time of it, in seconds since 1970."""
         now = time.time()
-        self.signal(id, signal.SIGKILL).wait(30)
+        self.signal(id, signal.SIGKILL).wait(LIMIT_S)
         return now
 
     def stop(self, id: int, limit_s: float = LIMIT_S) -> int:

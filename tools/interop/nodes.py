@@ -63,7 +63,7 @@ class Node:
         """End the process at once: a controller that is asked to stop waits five seconds for the others."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        self.wait(30)
+        self.wait(START_LIMIT_S)
 
     def wait(self, limit_s: float) -> int:
         """The status with which it ended; what was read and written through pipes is closed."""

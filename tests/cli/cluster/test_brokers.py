@@ -79,7 +79,7 @@ def test_a_broker_that_runs_is_unregistered_only_by_force(quorum: EmbeddedQuorum
 
 
 def cluster(quorum: EmbeddedQuorum, *words: str) -> tuple[int, str]:
-    done = command(quorum, "cluster", "--timeout=20", *words)
+    done = command(quorum, "cluster", "--timeout=60", *words)
     assert "Traceback" not in done.stderr, done.stderr
     return done.status, done.stdout.decode()
 

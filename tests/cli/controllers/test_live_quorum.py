@@ -216,7 +216,7 @@ def test_a_quorum_without_a_leader_says_what_each_controller_says(quorum: Embedd
     assert answer["leader"] is None and answer["replicas"] == [] and answer["voters_that_may_fail"] is None
     assert {one["id"]: one["reached"] for one in answer["probes"]} == {first: "refused", second: "refused", last: "answers"}
     assert [one["kind"] for one in answer["findings"]] == ["unreachable_voter", "no_leader"]
-    (answer,) = objects(quorum, "cluster", "--timeout=20", status=1)
+    (answer,) = objects(quorum, "cluster", "--timeout=60", status=1)
     assert answer["found"] == ["unreachable_voter", "no_leader"] and answer["active_controller"] is None and answer["brokers"] is None
 
 

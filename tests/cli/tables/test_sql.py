@@ -198,7 +198,7 @@ def test_a_query_that_a_signal_ends_leaves_no_folder_and_no_words(tmp_path: Path
     while cpu_s(process.pid) < begun + 0.3:
         assert process.poll() is None
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (out, err, list(tmp_path.iterdir())) == ("", "", [])
     assert process.returncode == 128 + number
 

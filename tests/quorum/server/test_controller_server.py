@@ -68,7 +68,7 @@ async def test_a_controller_that_is_stopped_hands_its_leadership_over(tmp_path: 
     async with Controllers(tmp_path) as quorum:
         active = await quorum.active()
         id = active.config.node.node_id
-        await asyncio.wait_for(quorum.stop(id), 10)
+        await asyncio.wait_for(quorum.stop(id), 120)
         assert (await quorum.active(but=id)).epoch > 0
 
 

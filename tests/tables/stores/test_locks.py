@@ -134,7 +134,7 @@ def test_what_another_removed_is_never_written_again(monkeypatch: pytest.MonkeyP
     if is_seen:
         with pytest.raises(MetashellError, match="the lock was removed"):
             lock.require()
-    lock._thread.join(10)
+    lock._thread.join(120)
     assert not lock._thread.is_alive() and files.data == {}
     with pytest.raises(MetashellError, match="the lock was removed"):
         lock.require()
