@@ -5,6 +5,7 @@ What is committed is checked by Kafka's own answers and tools, logs by their byt
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -254,6 +255,24 @@ def test_a_static_quorum_with_ours_becomes_dynamic(quorum_of: Made) -> None:
     assert quorum.assert_logs_agree(1, 2, OURS) >= 4
     assert quorum.end(OURS, signal.SIGTERM) == 0
     assert quorum.errors(*NO_ERROR) == []
+
+
+def test_a_kafka_voter_that_is_ahead_by_epochs_is_followed_and_writes_no_error(quorum_of: Made) -> None:
+    """Its pre-votes raise no epoch, so ours asks it for its own (`epoch_guard`): a question that Kafka fails at would fill its log."""
+    quorum = quorum_of((KAFKA,), {"controller.quorum.voters": "1@localhost:{port_1},3@localhost:{port_3}"}, lambda id: [])
+    quorum.start(1, OURS)
+    quorum.commit("before")
+    quorum.end(1)
+    path = quorum.directory(1) / "__cluster_metadata-0" / "quorum-state"
+    state = json.loads(path.read_bytes())
+    ahead = state["leaderEpoch"] + 100
+    path.write_text(json.dumps({**state, "leaderEpoch": ahead, "leaderId": -1, "votedId": -1}))
+    quorum.start(1)
+    assert quorum.wait_for("the epoch is Kafka's", lambda described: described.epoch > ahead).leader_id in (1, OURS)
+    quorum.commit("after")
+    assert quorum.end(OURS, signal.SIGTERM) == 0
+    assert quorum.errors(*NO_ERROR) == []
+    assert "NullPointerException" not in (quorum.place.folder / "node-1.log").read_text()
 
 
 def dumped_by_kafka(quorum: MixedQuorum, id: int) -> str:

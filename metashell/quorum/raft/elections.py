@@ -34,7 +34,7 @@ from metashell.quorum.raft.messages import (
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
-    FetchSnapshotResponse,
+    FetchResponse,
     VoteRequest,
     VoteResponse,
 )
@@ -80,13 +80,14 @@ def check_vote_request(node: Replica, request: VoteRequest) -> int:
     return INVALID_REQUEST if candidate_id < 0 else NONE
 
 
-def handle_inquiry_response(node: Replica, source: int, response: FetchSnapshotResponse) -> bool:
-    """Take over the epoch and leader that an asked voter told; return False, for a pause, so that it is not asked again at once."""
+def handle_inquiry_response(node: Replica, source: int, response: FetchResponse) -> bool:
+    """Take over the epoch and leader that an asked voter told; return whether that was news, for else it is not asked again soon."""
     known = node.role.epoch
     transitions.handle_response(node, response)
-    if node.role.epoch == known:
-        # Perhaps it was another one that answered: an inquiry does not name its addressee.
-        node.miss(source)
+    if node.role.epoch > known:
+        return True
+    # Perhaps it was another one that answered: an inquiry does not name its addressee.
+    node.miss(source)
     return False
 
 

@@ -37,17 +37,18 @@ not about votes.
 
 A restart changes nothing: the epoch is in quorum-state, and the rules are the same.
 
-What is asked is a FetchSnapshot of a snapshot that nobody serves, the first one (0-0). Our replicas answer it with their epoch and
-leader; it says nothing of the own log, a leader counts it for nothing, and no answer to it can be mistaken for records. Kafka 4.4.0 fails
-at it: it answers error -1 without an epoch. A voter of Kafka that is ahead is found by fetches and by its binding requests."""
+What is asked is a Fetch of nobody (replica id -1) in epoch 0, from offset 0. No epoch 0 has a leader, so nobody answers it with records:
+ours, and Kafka's of every release since 3.3, answer at once with an error, their epoch and their leader. It claims no log, and a leader
+counts a replica id below 0 for nothing. (A FetchSnapshot would be as harmless, but Kafka fails at one that it answers by an error of a
+partition: it finds no records whose size it could tell.) Who was asked in vain is asked again after a quarter of an election timeout at the
+earliest, so that a sender that uses a voter's name does not make us ask at its own rate."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from metashell.codec.error_codes import NONE, UNKNOWN_LEADER_EPOCH
-from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, ZERO_UUID
-from metashell.quorum.raft.messages import FetchSnapshotRequest
+from metashell.common.values import ZERO_UUID
 from metashell.quorum.raft.replica import INQUIRIES_BELOW
 
 if TYPE_CHECKING:
@@ -114,7 +115,4 @@ def ask_voter(node: Replica, id: int) -> None:
     endpoint = node.address_of(id, node.misses.get(destination, 0))
     if endpoint is None or id == node.local_id or not node.inquiries.is_ready(destination, node.now_ms):
         return
-    config, local = node.config, node.local_key
-    directory_id = ZERO_UUID if local is None else local.directory_id
-    request = FetchSnapshotRequest(config.cluster_id, node.local_id, directory_id, node.role.epoch, BOOTSTRAP_SNAPSHOT_ID, 0, 0)
-    node.send(destination, endpoint, request)
+    node.send_inquiry(destination, endpoint)

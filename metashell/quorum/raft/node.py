@@ -398,7 +398,7 @@ _REQUESTS: Final[dict[type, RequestHandler]] = {
     DescribeQuorumRequest: _describe,
     ApiVersionsRequest: _tell_versions,
 }
-_INQUIRY_RESPONSE: Final[tuple[type, ResponseHandler]] = (FetchSnapshotResponse, elections.handle_inquiry_response)
+_INQUIRY_RESPONSE: Final[tuple[type, ResponseHandler]] = (FetchResponse, elections.handle_inquiry_response)
 _JOIN_REQUESTS: Final = frozenset((AddRaftVoterRequest, RemoveRaftVoterRequest))
 _RESPONSES: Final[dict[type, tuple[type, ResponseHandler]]] = {
     VoteRequest: (VoteResponse, elections.handle_vote_response),

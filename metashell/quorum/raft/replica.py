@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-from metashell.common.values import NO_LEADER, OffsetAndEpoch
+from metashell.common.values import NO_LEADER, ZERO_UUID, OffsetAndEpoch
 from metashell.quorum.raft.messages import (
     Endpoint,
     Endpoints,
@@ -142,7 +142,7 @@ class Replica:
         self.connections = _connections(config, self.own_endpoints, self.local_id, random)
         # An election waits for the answer, and there may be nobody at the address: a candidacy has time for several.
         patience_ms = min(config.request_timeout_ms, config.election_timeout_ms // 4)
-        self.inquiries = Connections(patience_ms, config.retry_backoff_ms, (), 0)
+        self.inquiries = Connections(patience_ms, patience_ms, (), 0)
         self.answering: Endpoint | None = None
         self.misses: dict[int, int] = {}
         self.role: Role = Unattached(0, NO_LEADER, None, NEVER)
@@ -168,6 +168,10 @@ class Replica:
         """Send a request that says how far the log reaches, made from the proof `end`, and await its answer."""
         assert message.claimed_end == (end.offset, end.epoch), f"{message} claims another end than {end}"
         self._send(destination, endpoint, message)
+
+    def send_inquiry(self, destination: int, endpoint: Endpoint) -> None:
+        """Ask for an epoch and leader by a Fetch that claims no log and is answered by no records (`epoch_guard`)."""
+        self._send(destination, endpoint, FetchRequest(self.config.cluster_id, NO_LEADER, ZERO_UUID, 0, 0, 0, 0, 0))
 
     def _send(self, destination: int, endpoint: Endpoint, message: Request) -> None:
         correlation_id = self.connections_to(destination).sent(destination, endpoint, message, self.now_ms)

@@ -18,8 +18,6 @@ from metashell.quorum.raft.messages import (
     Endpoint,
     FetchRequest,
     FetchResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
     Request,
     UpdateRaftVoterRequest,
     VoteRequest,
@@ -47,7 +45,10 @@ def binding(sender: int, epoch: int) -> list[Request]:
 
 
 def inquiries(solo: Solo) -> list[Send]:
-    return [send for send, request in solo.take(FetchSnapshotRequest) if request.snapshot_id == BOOTSTRAP_SNAPSHOT_ID]
+    """The questions of rule 6, which claim no log and ask for no records."""
+    asked = [send for send in solo.sent if isinstance(send.message, FetchRequest) and send.message.replica_id < 0]
+    solo.sent = [send for send in solo.sent if send not in asked]
+    return asked
 
 
 @pytest.mark.parametrize("epoch", [EPOCH + 1, EPOCH + 1_000_000, PLENTY])
@@ -68,7 +69,7 @@ def test_beyond_that_the_voter_is_asked_itself_and_followed_whatever_the_distanc
         (asked,) = inquiries(solo)
         assert asked.endpoint == endpoint(2)
         if heard < LAST:
-            solo.answer(asked, FetchSnapshotResponse(0, FENCED_LEADER_EPOCH, -1, heard))
+            solo.answer(asked, FetchResponse(0, FENCED_LEADER_EPOCH, -1, heard))
             assert solo.node.epoch == solo.election.epoch == heard
             assert solo.ask(request).error == NONE
 
@@ -79,7 +80,7 @@ def test_a_voter_that_is_not_there_is_not_believed_because_another_used_its_name
     for _ in range(3):
         solo.ask(vote(2, epoch, 4, 2, pre_vote=True))
         for asked in inquiries(solo):
-            solo.answer(asked, FetchSnapshotResponse(0, NOT_LEADER_OR_FOLLOWER, -1, EPOCH))
+            solo.answer(asked, FetchResponse(0, NOT_LEADER_OR_FOLLOWER, -1, EPOCH))
         solo.wait(100)
     assert solo.node.epoch == EPOCH
 
@@ -91,7 +92,7 @@ def test_a_pre_vote_never_raises_the_epoch_and_its_voter_is_asked(heard: int) ->
     assert (response.error, response.epoch, response.granted) == (UNKNOWN_LEADER_EPOCH, EPOCH, False)
     assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH, 3)
     (asked,) = inquiries(solo)
-    solo.answer(asked, FetchSnapshotResponse(0, FENCED_LEADER_EPOCH, -1, EPOCH + 1))
+    solo.answer(asked, FetchResponse(0, FENCED_LEADER_EPOCH, -1, EPOCH + 1))
     assert solo.node.epoch == EPOCH + 1
 
 
@@ -120,7 +121,7 @@ def test_an_observer_follows_answers_only() -> None:
         solo = Solo(ElectionState(EPOCH, 3), log_of(3, 4), voters=(2, 3), is_controller=False)
         assert solo.ask(request).error == UNKNOWN_LEADER_EPOCH and solo.election == ElectionState(EPOCH, 3)
         (asked,) = inquiries(solo)
-        solo.answer(asked, FetchSnapshotResponse(0, FENCED_LEADER_EPOCH, 2, EPOCH + 1, endpoint(2)))
+        solo.answer(asked, FetchResponse(0, FENCED_LEADER_EPOCH, 2, EPOCH + 1, endpoint(2)))
         assert solo.node.state_name == "follower" and solo.election == ElectionState(EPOCH + 1, 2)
 
 
@@ -195,11 +196,16 @@ def test_a_flood_asks_the_voter_once_at_a_time() -> None:
     for step in range(200):
         solo.ask(vote(2, PLENTY + 1 + step, 4, 2, pre_vote=True))
     (asked,) = inquiries(solo)
-    solo.answer(asked, FetchSnapshotResponse(0, NOT_LEADER_OR_FOLLOWER, 3, EPOCH, endpoint(3)))
+    solo.answer(asked, FetchResponse(0, NOT_LEADER_OR_FOLLOWER, 3, EPOCH, endpoint(3)))
     solo.ask(vote(2, LAST, 4, 2, pre_vote=True))
     assert not inquiries(solo)
+    # However often its name is used: Kafka writes a line into its log for each question that it fails at.
+    for _ in range(40):
+        solo.wait(5)
+        solo.ask(vote(2, LAST, 4, 2, pre_vote=True))
+    assert not inquiries(solo)
     # Fetches from the leader go on beside it, even while the voter does not answer.
-    solo.wait(20)
+    solo.wait(50)
     solo.ask(vote(2, LAST, 4, 2, pre_vote=True))
     assert len(inquiries(solo)) == 1
     solo.answer(solo.next_fetch(), fetched(3, EPOCH))

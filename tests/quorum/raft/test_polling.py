@@ -13,7 +13,14 @@ from metashell.codec.batches import Record
 from metashell.codec.error_codes import FENCED_LEADER_EPOCH, NONE, UNKNOWN_LEADER_EPOCH
 from metashell.common.errors import LogCorruptError, UsageError
 from metashell.common.values import OffsetAndEpoch, Recovering, ReplicaKey
-from metashell.quorum.raft.messages import FetchRequest, FetchSnapshotRequest, FetchSnapshotResponse, RaftConfig, VoteRequest
+from metashell.quorum.raft.messages import (
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    RaftConfig,
+    VoteRequest,
+)
 from metashell.quorum.raft.node import RaftNode
 from metashell.quorum.raft.ready import ElectionState, Send
 from metashell.quorum.raft.replicated_log import MemoryLog
@@ -239,8 +246,8 @@ def test_a_leader_of_an_epoch_before_the_last_one_proves_nothing() -> None:
 def test_a_voter_without_a_vote_that_is_ahead_is_asked_because_it_fetches() -> None:
     leader = Solo(ElectionState(EPOCH), log_of(3, 4)).lead()
     assert leader.ask(fetch(2, leader.node.epoch + 1, 2, 4)).error == UNKNOWN_LEADER_EPOCH
-    ((send, _),) = leader.take(FetchSnapshotRequest)
-    leader.answer(send, FetchSnapshotResponse(0, FENCED_LEADER_EPOCH, -1, leader.node.epoch + 1))
+    send = leader.take(FetchRequest)[-1][0]
+    leader.answer(send, FetchResponse(0, FENCED_LEADER_EPOCH, -1, leader.node.epoch + 1))
     assert leader.node.state_name == "unattached"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from metashell.codec.error_codes import INVALID_REQUEST, NONE
-from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID
 from metashell.quorum.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -59,7 +58,7 @@ def check_fetch(world: World, host: Host, request: FetchRequest, flight: Flight)
 
 def check_only_fetch(world: World, host: Host, request: Any, flight: Flight) -> None:
     """Two at once could append the same offsets twice (C3); an inquiry (`raft.epoch_guard`) appends nothing."""
-    if request.__class__ is FetchSnapshotRequest and request.snapshot_id == BOOTSTRAP_SNAPSHOT_ID:
+    if request.__class__ is FetchRequest and request.replica_id < 0 and request.epoch == 0:
         world.counts["inquiries"] += 1
         return
     now = host.replica.now_ms
