@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from metashell.codec.java import string_hash_order
 from metashell.common.errors import ConfigError, LogCorruptError
@@ -40,8 +40,9 @@ from metashell.disk.file_system import Disk, replace_file
 from metashell.disk.names import ACKNOWLEDGED, META_PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+T = TypeVar("T")
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -161,6 +162,21 @@ def json_object(data: bytes, *, ignores_rest: bool = False) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value
+
+
+def read_json_file(path: str, parse: "Callable[[dict[str, Any]], T]") -> "T | None":
+    """What `parse` makes of the JSON object in a small file, None without the file.
+
+    Errors: OSError; LogCorruptError for other content, and where `parse` raises ValueError.
+    """
+    try:
+        data = read_text_file(path)
+    except FileNotFoundError:
+        return None
+    try:
+        return parse(json_object(data))
+    except ValueError as error:
+        raise LogCorruptError(path, 0, str(error)) from error
 
 
 NEWEST_VERSION = 1
@@ -356,19 +372,14 @@ class Acknowledged:
 
 def read_acknowledged(log_directory: str) -> Acknowledged | None:
     """The proof in a log directory; None without one. Errors: LogCorruptError for one that cannot be read; OSError."""
-    path = os.path.join(log_directory, ACKNOWLEDGED)
-    try:
-        data = read_text_file(path)
-    except FileNotFoundError:
-        return None
-    try:
-        fields = json_object(data)
-        version, epoch, offset, has_records = (fields.get(name) for name in ("version", "epoch", "offset", "hasRecords"))
-        if version != _PROOF_VERSION or type(epoch) is not int or type(offset) is not int or type(has_records) is not bool:
-            raise ValueError(f"is no proof of version {_PROOF_VERSION}")
-        return Acknowledged(uuid_from_text(str(fields.get("directoryId"))), epoch, offset, has_records)
-    except ValueError as error:
-        raise LogCorruptError(path, 0, str(error)) from error
+    return read_json_file(os.path.join(log_directory, ACKNOWLEDGED), _acknowledged_of)
+
+
+def _acknowledged_of(fields: dict[str, Any]) -> Acknowledged:
+    version, epoch, offset, has_records = (fields.get(name) for name in ("version", "epoch", "offset", "hasRecords"))
+    if version != _PROOF_VERSION or type(epoch) is not int or type(offset) is not int or type(has_records) is not bool:
+        raise ValueError(f"is no proof of version {_PROOF_VERSION}")
+    return Acknowledged(uuid_from_text(str(fields.get("directoryId"))), epoch, offset, has_records)
 
 
 def write_acknowledged(disk: Disk, log_directory: str, proof: Acknowledged) -> None:

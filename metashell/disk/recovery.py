@@ -36,7 +36,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import LogCorruptError
@@ -52,7 +52,7 @@ from metashell.disk.names import (
     segment_name,
     time_index_name,
 )
-from metashell.disk.properties import json_object, read_text_file
+from metashell.disk.properties import read_json_file
 from metashell.disk.segment import BadBatch, BatchFault, Tail, order_fault, read_batches, whole_batch_behind
 from metashell.disk.state_files import DurableTo, how_much_is_unknown
 
@@ -407,22 +407,17 @@ def read_damage_note(directory: str) -> Recovering | None:
     """The note of a log; None without one. Errors: LogCorruptError for an unreadable note; OSError."""
     path = os.path.join(directory, DAMAGED)
     try:
-        data = read_text_file(path)
-    except FileNotFoundError:
-        return None
-    try:
-        fields = json_object(data)
-    except ValueError as error:
-        raise LogCorruptError(path, 0, f"is not a note of damage: {error}; {how_much_is_unknown(directory)}") from error
+        return read_json_file(path, _note_of)
+    except LogCorruptError as error:
+        raise LogCorruptError(path, 0, f"is not a note of damage: {error.reason}; {how_much_is_unknown(directory)}") from error
+
+
+def _note_of(fields: dict[str, Any]) -> Recovering:
     version, until, epoch, reason = (fields.get(name) for name in ("version", "untilOffset", "epoch", "reason"))
-    if (
-        version != _VERSION
-        or "untilOffset" not in fields
-        or not isinstance(until, int | None)
-        or not isinstance(epoch, int)
-        or not isinstance(reason, str)
-    ):
-        raise LogCorruptError(path, 0, f"is not a note of damage of version {_VERSION}; {how_much_is_unknown(directory)}")
+    if version != _VERSION or "untilOffset" not in fields or not isinstance(until, int | None):
+        raise ValueError(f"not of version {_VERSION}")
+    if not isinstance(epoch, int) or not isinstance(reason, str):
+        raise ValueError("no epoch or no reason")
     return Recovering(until, epoch, reason)
 
 

@@ -39,7 +39,7 @@ from metashell.common.errors import LogCorruptError
 from metashell.common.values import ZERO_UUID, uuid_from_text, uuid_text
 from metashell.disk.file_system import Disk, replace_file
 from metashell.disk.names import ACKNOWLEDGED, METADATA_DIRECTORY, QUORUM_STATE, RECOVERY_POINT
-from metashell.disk.properties import json_object, read_text_file
+from metashell.disk.properties import json_object, read_json_file, read_text_file
 
 NO_NODE = -1
 SUPPORTED_VERSIONS = (0, 1)
@@ -66,14 +66,7 @@ def read_quorum_state(path: str) -> QuorumState:
     Errors: LogCorruptError for other content, or a version that is not 0 or 1.
     Source: org.apache.kafka.raft.FileQuorumStateStore.
     """
-    try:
-        data = read_text_file(path)
-    except FileNotFoundError:
-        return QuorumState()
-    try:
-        return _parse(json_object(data))
-    except ValueError as error:
-        raise LogCorruptError(path, 0, str(error)) from error
+    return read_json_file(path, _parse) or QuorumState()
 
 
 def quorum_state_fields(data: bytes) -> dict[str, Any]:
