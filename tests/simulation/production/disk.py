@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from metashell.disk.file_system import Disk
+from metashell.disk.names import METADATA_DIRECTORY, QUORUM_STATE
 from tests.recording_files import SECTOR_SIZE, Directory, File, ModelledDisk, Tree, _apply, write_tree
 
 if TYPE_CHECKING:
@@ -48,12 +49,19 @@ class Platters:
         data = bytearray(path.read_bytes())
         position = int(random.random() * len(data))
         data[position] ^= 1 << int(random.random() * 8)
-        tree: Tree = {}
-        for found in sorted(self.place.rglob("*")):
-            tree[str(found.relative_to(self.place))] = None if found.is_dir() else found.read_bytes()
-        tree[str(path.relative_to(self.place))] = bytes(data)
-        self.take(tree)
+        self.take(self.tree() | {str(path.relative_to(self.place)): bytes(data)})
         return f"{path.name}: byte {position}"
+
+    def lose_directory(self, is_state_left: bool) -> None:
+        """The metadata directory is gone, or all but quorum-state, while no process runs; what lies beside it stays."""
+        kept = (METADATA_DIRECTORY, f"{METADATA_DIRECTORY}/{QUORUM_STATE}") if is_state_left else ()
+        self.take({path: data for path, data in self.tree().items() if not path.startswith(METADATA_DIRECTORY) or path in kept})
+
+    def tree(self) -> Tree:
+        """All files as they are now."""
+        return {
+            str(found.relative_to(self.place)): None if found.is_dir() else found.read_bytes() for found in sorted(self.place.rglob("*"))
+        }
 
     def take(self, tree: Tree) -> None:
         """The disk holds just that, durably."""

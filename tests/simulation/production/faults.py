@@ -138,6 +138,24 @@ def rot(world: ProductionWorld) -> None:
         world.note(f"a bit flips on the disk of {host.name}: {place}")
 
 
+def lose_directory(world: ProductionWorld) -> None:
+    """A replica comes back without its metadata directory, or with quorum-state alone in it; meta.properties and the proof stay."""
+    host = world.some_host()
+    if host is None or world.options.voters < 3 or any(other.log.is_rotten for other in world.hosts) or world.options.member_every:
+        return
+    if not host.log.flushed_offset or host.log.end_offset > world.history.tip.end:
+        # Who had nothing is new again, and what was not committed nobody may have any more.
+        return
+    world.kill(host, False)
+    host.has_lost_state = world.chance() < 0.6
+    host.platters.lose_directory(not host.has_lost_state)
+    if host.has_lost_state:
+        host.unaware_of = max(host.led_epochs, default=-1)
+    host.log.is_rotten = True
+    world.counts["lost directories"] += 1
+    world.note(f"{host.name} loses its metadata directory{'' if host.has_lost_state else ' but for quorum-state'}")
+
+
 # What comes together
 
 
@@ -206,6 +224,7 @@ KINDS: dict[str, Callable[[ProductionWorld], None]] = {
     "hang_every": hang,
     "failing_disk_every": failing_disk,
     "rot_every": rot,
+    "directory_every": lose_directory,
     "member_every": faults.member,
     "wall_step_every": faults.wall_step,
     "trouble_every": trouble,

@@ -89,6 +89,7 @@ def draw(seed: int, profile: str | None = None) -> ProductionOptions:
     options.failing_disk_every = int(sometimes(0.15, 3_000, 9_000))
 
     options.rot_every = int(sometimes(0.25, 2_000, 8_000))
+    options.directory_every = int(sometimes(0.3, 1_000, 8_000))
 
     options.crash_every = int(sometimes(0.6, 1_500, 8_000))
     options.all_down_every = int(sometimes(0.2, 5_000, 15_000))

@@ -9,7 +9,7 @@ from typing import Any
 from metashell.codec.batches import RecordBatch
 from metashell.codec.metadata_records import write_metadata_record
 from metashell.common.values import ReplicaKey
-from metashell.disk import opening, state_files
+from metashell.disk import opening, properties, state_files
 from metashell.disk.file_system import FlushToken
 from metashell.disk.metadata_log import MetadataLog
 from metashell.disk.opening import Opening
@@ -137,6 +137,16 @@ def who_lost_something_votes() -> list[Patch]:
     return [(polling, "is_recovery_over", lambda node: node.recovering is not None)]
 
 
+def who_lost_the_directory_votes() -> list[Patch]:
+    """Nobody looks at the proof beside meta.properties: an empty directory is that of a new node."""
+    return [(properties, "find_loss", lambda *found: None)]
+
+
+def epochs_are_not_proven() -> list[Patch]:
+    """The proof says that there were records, and not in which epochs."""
+    return [(properties.AcknowledgedFile, "reach_epoch", lambda proof, epoch: None)]
+
+
 def a_notice_during_another_wakes_nobody() -> list[Patch]:
     """What is committed while the application is at work is handed to nobody."""
 
@@ -192,6 +202,8 @@ BUGS = table_of(
     a_piece_is_skipped,
     damage_is_taken_for_a_torn_tail,
     who_lost_something_votes,
+    who_lost_the_directory_votes,
+    epochs_are_not_proven,
     a_notice_during_another_wakes_nobody,
     who_waits_is_told_before_the_commit,
     who_waited_in_an_earlier_epoch_is_told_of_a_later_commit,

@@ -63,7 +63,8 @@ class Process:
         """Recover what the disk holds and begin to serve. Errors: OSError; LogCorruptError."""
         world, host = self.world, self.host
         host.log.reopen(self.disk)
-        store = WatchedStore(world, host, ElectionStore(host.log.real.directory, sorted(world.static_voters), self.disk))
+        real = host.log.real
+        store = WatchedStore(world, host, ElectionStore(real.directory, sorted(world.static_voters), self.disk, real.acknowledged))
         election = store.take_over()
         parts = Parts(
             log=host.log,
@@ -281,8 +282,13 @@ class WatchedStore:
     def take_over(self) -> ElectionState:
         """What the file says when a process begins: what was durable, or what was being written when the last one ended."""
         host = self._host
-        found = self._store.read_for(newest_epoch(host.log.real))
-        if not is_same(found, host.election):
+        found = self._store.read_for(newest_epoch(host.log.real), is_recovering=host.log.recovering is not None)
+        if host.has_lost_state:
+            # The proof beside meta.properties was durable before anything of an epoch left.
+            host.has_lost_state = False
+            if found.epoch < host.election.epoch:
+                raise Violation("I3 MonotonicEpoch", f"{host.name} finds epoch {found.epoch}, and has been in {host.election.epoch}")
+        elif not is_same(found, host.election):
             if host.writing_election is None or not is_same(found, host.writing_election):
                 raise Violation("the disk", f"{host.name} finds {found} in quorum-state, {host.election} was durable")
             on_written(self._world, host, found)

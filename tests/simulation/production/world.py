@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.common.values import OffsetAndEpoch
+from metashell.disk.names import META_PROPERTIES, METADATA_DIRECTORY
+from metashell.disk.properties import MetaProperties, format_properties
 from metashell.quorum.raft.messages import Endpoint
 from metashell.quorum.raft.ready import Durable, ElectionState, Ready
 from tests.simulation.checkers.logs import on_truncate
@@ -34,7 +36,7 @@ from tests.simulation.production.replica import Process, WatchedNode
 from tests.simulation.production.workers import Call, Crew, Killed
 from tests.simulation.sim_log import SimLog
 from tests.simulation.violation import Violation
-from tests.simulation.world import ENTERED, World, restart
+from tests.simulation.world import CLUSTER_ID, ENTERED, World, restart
 
 if TYPE_CHECKING:
     from metashell.quorum.server.links import Token
@@ -52,7 +54,7 @@ class ProductionHost(Host):
 
     A disk that hangs does not return from syncs until `hangs_until_us`; where it `hangs_log_only`, from those of segments. Between
     `fails_from_us` and `fails_until_us` each step on it fails. `writes_left` is how many more times quorum-state is written before a write
-    in the midst of which the power fails, -1 for never.
+    in the midst of which the power fails, -1 for never. `has_lost_state` says that quorum-state is gone, and the next life has to know.
     """
 
     log: LiveLog
@@ -66,6 +68,7 @@ class ProductionHost(Host):
         self.hangs_log_only = False
         self.fails_from_us = self.fails_until_us = 0
         self.fails_with = EIO
+        self.has_lost_state = False
         super().__init__(index, id, 1, endpoint, log, Random(world.options.seed * 1_000 + id))
 
     def forget(self) -> None:
@@ -219,13 +222,15 @@ class ProductionWorld(World):
     def new_host(self, id: int, endpoint: Endpoint, log: SimLog) -> ProductionHost:
         assert isinstance(log, LiveLog)
         host = self.by_name[endpoint[0]] = ProductionHost(len(self.hosts), id, endpoint, log, self)
+        meta = MetaProperties(1, CLUSTER_ID, id, host.key[1])
+        host.platters.take({META_PROPERTIES: format_properties(meta.as_properties(), date="")})
         return host
 
     def format(self, host: Host, bootstrap: bytes) -> None:
         """As a storage tool does it: the directory of the log with its first snapshot."""
         assert isinstance(host, ProductionHost)
-        directory = "__cluster_metadata-0"
-        host.platters.take({directory: None, f"{directory}/{0:020d}-{0:010d}.checkpoint": bootstrap})
+        snapshot = {METADATA_DIRECTORY: None, f"{METADATA_DIRECTORY}/{0:020d}-{0:010d}.checkpoint": bootstrap}
+        host.platters.take(host.platters.tree() | snapshot)
         host.log.snapshot_ids = [OffsetAndEpoch(0, 0)]
 
     def new_log(self) -> LiveLog:
