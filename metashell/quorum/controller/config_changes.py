@@ -18,6 +18,7 @@ from metashell.codec.error_codes import (
     INVALID_CONFIG,
     INVALID_REQUEST,
     NONE,
+    POLICY_VIOLATION,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
@@ -29,6 +30,7 @@ from metashell.quorum.controller.authorizer import CLUSTER_NAME, Operation, Reso
 from metashell.quorum.controller.config_checks import check_resource
 from metashell.quorum.controller.decision import (
     MIN_ISR,
+    RECORDS_MAX,
     TOO_LARGE,
     ApiError,
     BoundedRecords,
@@ -204,6 +206,15 @@ class ConfigChecker:
             raise ApiError(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
+def check_count(changes: Collection[Any]) -> None:
+    """Refuse what cannot fit one batch before it is looked at: one resource is one piece of work, and holds the loop.
+
+    Kafka looks first: where a change is wrong by itself, it says that. Errors: ApiError.
+    """
+    if len(changes) > RECORDS_MAX:
+        raise ApiError(POLICY_VIOLATION, TOO_LARGE)
+
+
 def _split_list(value: str | None) -> list[str]:
     return [word.strip() for word in value.split(",") if word.strip()] if value else []
 
@@ -224,6 +235,7 @@ def incremental_alter_configs(state: State, request: Request, now_ms: int) -> St
             _alter_loggers(state, request, resource)
             return []
         check_config_right(state, request, key, Operation.ALTER_CONFIGS)
+        check_count(resource.configs)
         return checker.incremental(key, {one.name: ConfigChange(one.config_operation, one.value) for one in resource.configs})
 
     return _alter_resource(state, request, checker, records_of, messages.IncrementalAlterConfigsResponse, STORED_TYPES)
@@ -235,6 +247,7 @@ def alter_configs(state: State, request: Request, now_ms: int) -> Steps[Decision
 
     def records_of(resource: Any, key: ResourceKey) -> list[VersionedRecord]:
         check_config_right(state, request, key, Operation.ALTER_CONFIGS)
+        check_count(resource.configs)
         return checker.replacing(key, {one.name: one.value for one in resource.configs})
 
     return _alter_resource(state, request, checker, records_of, messages.AlterConfigsResponse, RESOURCE_TYPES)

@@ -69,10 +69,14 @@ def _check_topic(settings: Settings, name: str, values: Mapping[str, str], befor
     for key in values:
         if key not in keys:
             raise ApiError(INVALID_CONFIG, f"Unknown topic config name: {key}")
-    # What the node's own file says counts here where the topic sets nothing.
-    nothing: ConfigsImage = ConfigsImage()
-    complete = {key.name: topic_value(settings, nothing, values, key).value for key in keys.values()}
-    parsed = _parsed("topic", {key: value for key, value in complete.items() if value is not None})
+    parsed: dict[str, Value] = {}
+    # What the node's own file says counts here where the topic sets nothing. It is parsed once, not for each of 60 000 topics.
+    for key_name, found in _topic_defaults(settings).items():
+        if key_name in values:
+            found = _checked(keys[key_name], values[key_name])
+        elif isinstance(found, ApiError):
+            raise ApiError(found.code, found.message)
+        parsed[key_name] = found
     low, high = _number(parsed, "min.compaction.lag.ms"), _number(parsed, "max.compaction.lag.ms")
     if low > high:
         why = f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})"
@@ -81,6 +85,26 @@ def _check_topic(settings: Settings, name: str, values: Mapping[str, str], befor
         _check_remote_storage(settings, parsed)
     elif before.get("remote.storage.enable", "false").lower() == "true" and not parsed["remote.log.delete.on.disable"]:
         raise ApiError(INVALID_CONFIG, _REMOTE_DATA_WOULD_STAY)
+
+
+def _topic_defaults(settings: Settings) -> Mapping[str, Value | ApiError]:
+    """The values of a topic that sets nothing, or what is wrong with them."""
+    found = settings.topic_defaults
+    if not found:
+        for key in config_keys("topic").values():
+            text = topic_value(settings, ConfigsImage(), {}, key).value
+            try:
+                found[key.name] = None if text is None else _checked(key, text)
+            except ApiError as error:
+                found[key.name] = error
+    return found
+
+
+def _checked(key: ConfigKey, text: str) -> Value:
+    """A parsed value. Errors: ApiError."""
+    value = parse_value(key, text)
+    check_value(key, value)
+    return value
 
 
 _REMOTE_DATA_WOULD_STAY = (

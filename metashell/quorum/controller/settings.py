@@ -103,6 +103,8 @@ class Settings:
         self.cluster_id = cluster_id
         self.node_id = node_id
         self._values: dict[str, Value] = {}
+        self.topic_defaults: dict[str, Value | ApiError] = {}
+        """What a topic has that sets nothing, once `config_checks` has looked."""
         self.session_timeout_ms = self.number("broker.session.timeout.ms")
         self.heartbeat_interval_ms = self.number("broker.heartbeat.interval.ms")
         self.partitions_default = self.number("num.partitions")

@@ -29,7 +29,7 @@ from metashell.codec.validation import METADATA_TOPIC, topic_name_fault
 from metashell.common.values import ZERO_UUID
 from metashell.metadata.image.provenance import VersionedRecord
 from metashell.quorum.controller.authorizer import Operation, Resource
-from metashell.quorum.controller.config_changes import SET, ConfigChange, ConfigChecker
+from metashell.quorum.controller.config_changes import SET, ConfigChange, ConfigChecker, check_count
 from metashell.quorum.controller.config_checks import EffectiveConfig
 from metashell.quorum.controller.decision import PIECE, TOO_LARGE, ApiError, BoundedRecords, Chance, Decision, Request, Steps, new_uuid
 from metashell.quorum.controller.elections import PartitionChanges, active_replicas, check_manual_assignment, new_partition
@@ -151,6 +151,7 @@ class TopicCreation:
             raise ApiError(INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
         if not topic.configs:
             return []
+        check_count(topic.configs)
         changes = {one.name: ConfigChange(SET, one.value) for one in topic.configs}
         records = self._checker.incremental((TOPIC_RESOURCE, topic.name), changes, is_new=True)
         return [*records, *self._checker.elr_clearings(records)]
