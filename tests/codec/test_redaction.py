@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from metashell.codec.batch_writer import write_batch
@@ -22,7 +24,17 @@ from tests.secret_logs import harmless_values, legacy_message, old_values, secre
 from tests.seeds import shows
 from tools import gen_config_definitions
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+
+
+def test_what_kafka_configs_hides_or_withholds_is_secret_and_nothing_that_it_shows() -> None:
+    """4.4.0 withholds unknown keys of topics, groups and client metrics, and hides those of brokers; we read them from the log."""
+    kinds = {"topics": TOPIC, "groups": GROUP, "client-metrics": CLIENT_METRICS, "brokers": BROKER}
+    rows = [line.split("\t") for line in (GOLDEN / "secrets" / "kafka-configs.tsv").read_text().splitlines()]
+    differing = {(kind, key) for kind, _, key, told in rows if is_sensitive_config(kinds[kind], key) != (told != "false")}
+    # An older release knew that one, and showed it.
+    assert differing == {("topics", "message.format.version")} and len(rows) == 36
 
 
 @pytest.mark.parametrize(
