@@ -35,7 +35,7 @@ from tests.simulation.network import Flight
 from tests.simulation.production.disk import SimDisk
 from tests.simulation.production.loop import ProcessLoop
 from tests.simulation.production.sasl import mechanisms, sasl_client
-from tests.simulation.production.workers import Lanes
+from tests.simulation.production.workers import Lanes, TurnLock
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Process:
         world, host = self.world, self.host
         host.log.reopen(self.disk)
         real = host.log.real
+        real.acknowledged._lock = TurnLock(world)  # type: ignore[assignment]
         store = WatchedStore(world, host, ElectionStore(real.directory, sorted(world.static_voters), self.disk, real.acknowledged))
         election = store.take_over()
         parts = Parts(

@@ -21,6 +21,10 @@ class Killed(BaseException):
     """The process of the thread that runs is no more. Not an Exception, lest somebody handles it."""
 
 
+LOOK_US = 100
+"""How often whoever waits for a lock looks again."""
+
+
 class Call:
     """One call for an executor: what is called, and who waits for it."""
 
@@ -127,6 +131,22 @@ def wake(world: ProductionWorld, call: Call, second: None) -> None:
     if not call.is_over:
         world.events += 1
         world.crew.go_on(call)
+
+
+class TurnLock:
+    """A lock of a process: a worker that finds it held sleeps, for the one that holds it needs its turn. The loop never finds it held."""
+
+    def __init__(self, world: ProductionWorld) -> None:
+        self._world = world
+        self._is_held = False
+
+    def __enter__(self) -> None:
+        while self._is_held:
+            self._world.crew.sleep(self._world.now_us + LOOK_US)
+        self._is_held = True
+
+    def __exit__(self, *raised: object) -> None:
+        self._is_held = False
 
 
 class Lanes:
