@@ -20,6 +20,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from metashell.codec.java import string_hash_order
 from metashell.codec.messages import FeatureLevelRecord
 from metashell.codec.releases import BOOTSTRAP_SNAPSHOT_LEVEL, KRAFT_VERSION, METADATA_VERSION, metadata_version_name
 from metashell.common.errors import ConfigError, MetashellError, StorageError
@@ -36,15 +37,13 @@ from metashell.disk.bootstrap import (
     release_level,
     stored_host,
 )
-from metashell.disk.file_system import DirectoryLock, Disk, make_directories
+from metashell.disk.file_system import ASIDE_SUFFIX, DirectoryLock, Disk, make_directories
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, BOOTSTRAP_SNAPSHOT, META_PROPERTIES, METADATA_DIRECTORY
 from metashell.disk.properties import (
-    ASIDE_SUFFIX,
     PREPARED,
     Ensemble,
     MetaProperties,
     format_meta_properties,
-    in_hash_order,
     load_ensemble,
     verify_ensemble,
 )
@@ -284,6 +283,11 @@ def _directories(
         files.append(PlannedFile(name=META_PROPERTIES, data=format_meta_properties(meta, date=given.date)))
         planned.append(PlannedDirectory(path=path, kind=kind, directory_id=directory_id, files=tuple(files)))
     return tuple(planned)
+
+
+def in_hash_order(paths: Sequence[str]) -> list[str]:
+    """The paths in the order of a Java HashMap, which is the order of Kafka's own output."""
+    return list(string_hash_order(paths))
 
 
 def _kind(path: str, config: NodeConfig, voters: Sequence[Voter], own: Voter | None) -> str:

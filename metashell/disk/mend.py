@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from metashell.common.errors import LogCorruptError, MetashellError, StorageError
 from metashell.disk.file_system import FILE_MODE, DirectoryLock, Disk, replace_file
 from metashell.disk.names import METADATA_DIRECTORY, QUORUM_STATE, REPAIR_JOURNAL, parse_name
-from metashell.disk.properties import json_object, read_text_file
+from metashell.disk.properties import read_json_file
 from metashell.disk.recovery import aside_path
 
 if TYPE_CHECKING:
@@ -345,16 +345,16 @@ def read_journal(directory: str) -> list[RepairRun]:
     """The repairs that can be taken back, the newest last; empty without a journal. Errors: LogCorruptError; OSError."""
     path = os.path.join(directory, REPAIR_JOURNAL)
     try:
-        data = read_text_file(path)
-    except FileNotFoundError:
-        return []
-    try:
-        fields = json_object(data)
-        if fields.get("version") != _VERSION or not isinstance(fields.get("runs"), list):
-            raise ValueError(f"is not a journal of version {_VERSION}")
-        return [_run(run) for run in fields["runs"]]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise LogCorruptError(path, 0, f"is no journal of repairs: {error}") from None
+        return read_json_file(path, _runs) or []
+    except (LogCorruptError, TypeError, KeyError, AttributeError) as error:
+        reason = error.reason if isinstance(error, LogCorruptError) else error
+        raise LogCorruptError(path, 0, f"is no journal of repairs: {reason}") from None
+
+
+def _runs(fields: dict[str, Any]) -> list[RepairRun]:
+    if fields.get("version") != _VERSION or not isinstance(fields.get("runs"), list):
+        raise ValueError(f"is not a journal of version {_VERSION}")
+    return [_run(run) for run in fields["runs"]]
 
 
 def _run(fields: dict[str, Any]) -> RepairRun:

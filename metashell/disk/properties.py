@@ -33,14 +33,13 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from metashell.codec.java import string_hash_order
 from metashell.common.errors import ConfigError, LogCorruptError
 from metashell.common.values import ZERO_UUID, uuid_from_text, uuid_text
-from metashell.disk.file_system import Disk, replace_file
+from metashell.disk.file_system import ASIDE_SUFFIX, Disk, replace_file
 from metashell.disk.names import ACKNOWLEDGED, META_PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -146,8 +145,6 @@ def json_object(data: bytes, *, ignores_rest: bool = False) -> dict[str, Any]:
 
     Errors: ValueError with a message of one line.
     """
-    import json
-
     try:
         value = json.JSONDecoder().raw_decode(data.decode("utf-8", "replace").lstrip())[0] if ignores_rest else json.loads(data)
     except RecursionError:
@@ -262,8 +259,6 @@ def _uuid(text: str | None) -> bytes | None:
         raise ValueError(f"Unable to read directory.id as a Uuid: {error}") from None
 
 
-ASIDE_SUFFIX: Final = ".tmp"
-"""The suffix of a file before it is complete and on disk."""
 PREPARED: Final = META_PROPERTIES + ASIDE_SUFFIX
 _RESERVED_IDS = 100
 
@@ -349,11 +344,6 @@ def _verify_directory_id(path: str, directory_id: bytes, seen: dict[bytes, str])
     if directory_id in seen:
         raise ConfigError(f"Duplicate directory ID Optional[{text}] found. It was the ID of {seen[directory_id]}, but also of {path}")
     seen[directory_id] = path
-
-
-def in_hash_order(paths: "Sequence[str]") -> list[str]:
-    """The paths in the order of a Java HashMap, which is the order of Kafka's own output."""
-    return list(string_hash_order(paths))
 
 
 OFFSET_STEP: Final = 1024

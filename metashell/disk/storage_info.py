@@ -13,9 +13,10 @@ from metashell.codec.registry import message_type
 from metashell.codec.releases import METADATA_VERSION, metadata_version_name
 from metashell.common.forms import aligned
 from metashell.common.values import uuid_text
+from metashell.disk.file_system import ASIDE_SUFFIX
 from metashell.disk.format import FIRST_CHECKPOINT, has_log
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, META_PROPERTIES
-from metashell.disk.properties import ASIDE_SUFFIX, PREPARED, MetaProperties, read_meta
+from metashell.disk.properties import PREPARED, MetaProperties, read_meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
