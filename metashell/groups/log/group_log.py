@@ -51,6 +51,8 @@ SETTINGS: Final = "groups.json"
 _VERSION: Final = 1
 _INT_MAX: Final = 0x7FFFFFFF
 _EPOCH_MAX: Final = 0x7FFF
+_ONE_BY_ONE_MAX: Final = 4
+_SYNCS_MAX: Final = 16
 
 
 class GroupsLock(DirectoryLock):
@@ -66,9 +68,19 @@ class GroupFlush:
         self.tokens: list[tuple[CompactedLog, FlushToken]] = [(log, log.begin_flush()) for log in logs]
 
     def sync(self) -> None:
-        """Wait for the disk, in any thread. Errors: OSError, which ends the log."""
-        for log, token in self.tokens:
-            log.sync(token)
+        """Wait for the disk, in any thread. Errors: OSError, which ends the log.
+
+        Several threads wait for many partitions: a file system that keeps a journal writes it once for all syncs that wait together.
+        """
+        if len(self.tokens) <= _ONE_BY_ONE_MAX:
+            for log, token in self.tokens:
+                log.sync(token)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_SYNCS_MAX) as pool:
+            for _ in pool.map(lambda each: each[0].sync(each[1]), self.tokens):
+                pass
 
 
 class GroupLog:
