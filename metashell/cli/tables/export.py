@@ -44,7 +44,14 @@ EXPORT = CommandSpec(
             help="remove what an earlier export wrote and this one does not; with --append, what differs from the logs since one was cut "
             "and written anew",
         ),
-        choice("--format", "-f", metavar="FORMAT", choices=("parquet", "arrow", "csv", "jsonl"), default="parquet", help="file format"),
+        choice(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            choices=("parquet", "arrow", "csv", "jsonl", "delta", "iceberg"),
+            default="parquet",
+            help="file format; with --append it is delta",
+        ),
         Option(
             names=("--tables", "-t"),
             metavar="A,B",
@@ -168,9 +175,13 @@ _LAKE_ONLY = {"dry_run": "--dry-run"}
 def require_fitting(values: SimpleNamespace) -> None:
     """Raise UsageError for options that cannot be combined."""
     if values.append:
-        if values.format != "parquet":
+        if values.format == "iceberg":
+            raise UsageError("--format iceberg: needs a catalog, and this version has none to write to: a lake is Delta tables", "--format")
+        if values.format not in ("parquet", "delta"):
             raise UsageError(f"--append: a lake is Delta tables of Parquet files, not {values.format}", "--format")
         return
+    if values.format in ("delta", "iceberg"):
+        raise UsageError(f"--format {values.format} goes with --append", "--format")
     for name, option in _LAKE_ONLY.items():
         if getattr(values, name):
             raise UsageError(f"{option} goes with --append", option)

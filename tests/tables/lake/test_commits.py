@@ -129,6 +129,55 @@ def test_of_two_appends_at_a_time_each_record_is_there_once(tmp_path: Path) -> N
 REAL = delta.commit_change
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("is_same", [True, False])
+def test_of_two_appends_to_a_store_at_a_time_each_record_is_there_once(s3: str, tmp_path: Path, is_same: bool) -> None:
+    """The store refuses the second commit of one version, by its condition."""
+    for at in range(3):
+        out = f"{s3}/{at}"
+        run(out, grown(tmp_path, 4), tables=TABLES)
+        other = tmp_path / ("node" if is_same else "other")
+        if not is_same:
+            (node(other, 2) / SEGMENT).write_bytes(topics(0, 6, name="o"))
+
+        def come(number: int, _: str, at: int = at, out: str = out, other: Path = other) -> None:
+            if number == at:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(delta, "commit_change", REAL)
+                    patch.setattr(appends, "commit_change", REAL)
+                    run(out, other)
+
+        grown(tmp_path, 10)
+        with at_commits(come):
+            run(out, tmp_path / "node")
+        assert sorted(names(out)) == sorted(expected(0, 10) + ([] if is_same else expected(0, 6, "o")))
+        assert not list(check_lake(open_store(out), Checked()))
+
+
+@pytest.mark.slow
+def test_an_append_to_a_store_that_is_killed_at_any_commit_is_completed(s3: str, tmp_path: Path) -> None:
+    for at in range(4):
+        out = f"{s3}/killed-{at}"
+        with pytest.raises(Died), at_commits(lambda number, name: None, dying(at)):
+            run(out, grown(tmp_path, 6), tables=TABLES)
+        run(out, grown(tmp_path, 8), tables=TABLES)
+        assert names(out) == expected(0, 8)
+        assert not list(check_lake(open_store(out), Checked()))
+
+
+@pytest.mark.slow
+def test_errors_of_a_store_are_one_line_without_keys(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = str(grown(tmp_path, 4))
+    bucket = s3.removeprefix("s3://")
+    for place, said in (
+        (f"{s3}-none/lake", f"the bucket {bucket}-none does not exist"),
+        (f"s3://AKIAKEY:topsecret@{bucket}/lake?endpoint_override=127.0.0.1:9&scheme=http", "cannot be reached"),
+    ):
+        with pytest.raises(MetashellError) as error:
+            run(place, Path(source))
+        assert said in str(error.value) and "topsecret" not in str(error.value) and "\n" not in str(error.value)
+
+
 def test_files_that_an_optimize_replaced_do_not_come_back_with_a_late_commit(tmp_path: Path) -> None:
     """A writer sleeps before it commits to a table; another one completes its append, and makes one file of all."""
     out = tmp_path / "lake"
