@@ -48,7 +48,8 @@ def large() -> None:
     rate = RECORDS / lake.wall_s
     print(
         f"{RECORDS:,} records: {lake.wall_s:.2f} s, {lake.cpu_s:.2f} s of CPU, {rate / 1e6:.2f} M/s, {lake.peak_mib:.0f} MiB; "
-        f"a plain export {plain.wall_s:.2f} s, {plain.cpu_s:.2f} s of CPU | goal {GOAL_RATE / 1e6:.1f} M/s {met(rate >= GOAL_RATE)}, {GOAL_MIB} MiB a process"
+        f"a plain export {plain.wall_s:.2f} s, {plain.cpu_s:.2f} s of CPU | "
+        f"goal {GOAL_RATE / 1e6:.1f} M/s {met(rate >= GOAL_RATE)}, {GOAL_MIB} MiB a process"
     )
     log = log_of(1_000_000)
     here = min((appended(log)[0] for _ in range(RUNS)), key=lambda run: run.wall_s)

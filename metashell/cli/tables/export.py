@@ -38,6 +38,10 @@ EXPORT = CommandSpec(
     options=(
         options.OUT,
         flag("--append", help="add what is new to the lake DIR, which is made if there is none"),
+        flag(
+            "--committed-only",
+            help="with --append: read metadata logs up to their newest checkpoint; what follows, which may not be committed, comes later",
+        ),
         flag("--dry-run", help="with --append: say what the lake has of the logs, and what would be added"),
         flag(
             "--replace",
@@ -169,7 +173,7 @@ def _status(faults: int) -> int:
 main = declared_tool(NAME, EXPORT, _export, tells_interrupts=True)
 
 
-_LAKE_ONLY = {"dry_run": "--dry-run"}
+_LAKE_ONLY = {"dry_run": "--dry-run", "committed_only": "--committed-only"}
 
 
 def require_fitting(values: SimpleNamespace) -> None:
@@ -226,4 +230,5 @@ def _options(values: SimpleNamespace, tables: tuple[str, ...] | None) -> AppendO
         show_secrets=values.show_secrets,
         log=values.log,
         replaces=values.replace,
+        is_committed_only=values.committed_only,
     )

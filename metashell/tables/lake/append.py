@@ -60,6 +60,7 @@ class AppendOptions:
     log: LogKind | None = None
     target_bytes: int = TARGET_BYTES
     replaces: bool = False
+    is_committed_only: bool = False
 
     def wanted(self, lake_id: str) -> LakeForm:
         from metashell.tables.lake.appends import LakeForm
@@ -174,6 +175,7 @@ def plan_of(options: AppendOptions, form: LakeForm, covered: Logs, *, guesses: b
         target_bytes=options.target_bytes,
         named_tables=named if len(named) < len(table_names()) else (),
         replaces=options.replaces,
+        is_committed_only=options.is_committed_only,
         # A fault beside a place that was guessed would make the guess look wrong: with them the plan has to know.
         guesses=guesses and options.on_error == "fail",
     )

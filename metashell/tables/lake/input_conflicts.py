@@ -26,8 +26,8 @@ from metashell.disk.files import OpenFile
 from metashell.disk.inputs import InputFile
 from metashell.disk.names import COMPRESSED_SUFFIXES, METADATA, METADATA_DIRECTORY, OFFSETS, PARTITION_METADATA, parse_name
 from metashell.tables.input_files import is_remote, open_input
-from metashell.tables.lake.log_state import Anchor, Coverage, Epochs, FileMark, LogKey, LogState
-from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, anchor_of, batch_at, first_timestamp
+from metashell.tables.lake.log_state import Anchor, Coverage, Epochs, FileMark, LogKey, LogState, checkpoint_end
+from metashell.tables.lake.remote_probe import KEPT_MAX, CachedFile, anchor_of, batch_at, first_timestamp, visit_batches
 from metashell.tables.splits import Piece
 from metashell.tables.stores.store import is_transient
 from metashell.tables.transactions import first_held
@@ -391,6 +391,45 @@ def up_to_last_stable(files: Sequence[InputFile], keys: Sequence[LogKey], covere
         kept = [pair for pair in zip(files, keys, strict=True) if pair[0].path not in gone]
         found.files, found.keys = [file for file, _ in kept], [key for _, key in kept]
     return found
+
+
+def up_to_committed(found: StablePart, checkpoints: Iterable[InputFile]) -> StablePart:
+    """Return the files without what lies behind the newest checkpoint of a metadata log: nothing in a directory says that it is committed.
+
+    `checkpoints` are all that lie beside them. A compressed file is read whole or not at all, so one that may hold more is left out.
+    """
+    kept = StablePart([], [], dict(found.ends_at), dict(found.held))
+    ends: dict[str, int] = {}
+    for file in checkpoints:
+        if file.checkpoint:
+            folder = folder_of(file.path)
+            ends[folder] = max(ends.get(folder, 0), checkpoint_end(file.checkpoint))
+    for file, key in zip(found.files, found.keys, strict=True):
+        if file.log == METADATA and not file.checkpoint:
+            end = ends.get(folder_of(file.path), 0)
+            position, is_whole = _position_of(file, end)
+            if not is_whole:
+                kept.held[key] = f"{key}: read up to offset {end}, its newest checkpoint: what follows may not be committed"
+                if position == 0 or _is_packed(file):
+                    continue
+                kept.ends_at[file.path] = position
+        kept.files.append(file)
+        kept.keys.append(key)
+    return kept
+
+
+def _position_of(file: InputFile, end: int) -> tuple[int, bool]:
+    """Return the byte at which the first batch of a segment begins that reaches an offset, and whether there is none."""
+    positions = [0]
+
+    def visit(start: int, until: int, batch: Anchor) -> None:
+        if batch.last < end and positions[-1] == start:
+            positions.append(until)
+
+    with open_to_plan(file) as opened:
+        size = opened.size()
+        reached = visit_batches(opened, -1 if size is None else size, visit)
+    return positions[-1], positions[-1] == reached
 
 
 def _is_packed(file: InputFile) -> bool:

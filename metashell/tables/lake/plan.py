@@ -38,6 +38,7 @@ from metashell.tables.lake.input_conflicts import (
     seal_of,
     topic_conflict,
     topic_of,
+    up_to_committed,
     up_to_last_stable,
 )
 from metashell.tables.lake.log_state import Anchor, Epochs, FileMark, LogKey, Logs, LogState, checkpoint_end
@@ -84,9 +85,11 @@ def plan_append(
     named_tables: Iterable[str] = (),
     replaces: bool = False,
     guesses: bool = False,
+    is_committed_only: bool = False,
 ) -> Plan:
     """Plan an append of what `paths` have and the lake lacks. With `guesses`, new files in a store are not read: tasks prove the plan.
 
+    With `is_committed_only`, a metadata log is read up to its newest checkpoint, behind which nothing says what is committed.
     With `replaces`, rows of the lake that contradict an input are removed, from the first offset at which the two differ.
     Errors: UsageError for a path that cannot be opened or stands for no log, and for a log that contradicts the lake, naming the file
     and the offset.
@@ -95,6 +98,8 @@ def plan_append(
     planner = Planner(covered, target_bytes, replaces=replaces, guesses=guesses)
     keys = planner.keys_of(listed)
     stable = up_to_last_stable(listed, keys, {} if replaces else covered)
+    if is_committed_only:
+        stable = up_to_committed(stable, [file for path in paths for file in input_files(path, log, every_checkpoint=True)])
     planner.ends_at, listed, keys = stable.ends_at, stable.files, stable.keys
     planner.plan.seen.update(stable.held)
     planner.plan.notes += stable.held.values()

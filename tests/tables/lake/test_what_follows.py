@@ -103,3 +103,23 @@ def test_epochs_of_a_coordinators_log_are_held_against_equal_offsets_only(tmp_pa
     run(tmp_path / "lake", tmp_path / "node")
     (log / segment(6)).write_bytes(commits(6, 6, epoch=3))
     assert run(tmp_path / "lake", tmp_path / "node").rows["offset_commit"] == 6
+
+
+def test_only_what_is_committed_is_read_where_that_is_wanted(tmp_path: Path) -> None:
+    log, out = node(tmp_path / "node"), tmp_path / "lake"
+    (log / SEGMENT).write_bytes(topics(0, 10))
+    report = run(out, tmp_path / "node", is_committed_only=True)
+    assert (report.rows, report.plan.notes) == (
+        {},
+        [f"{LOG}: read up to offset 0, its newest checkpoint: what follows may not be committed"],
+    )
+    (log / "00000000000000000006-0000000001.checkpoint").write_bytes(checkpoint(4))
+    assert run(out, tmp_path / "node", is_committed_only=True).rows["topic"] == 6
+    assert run(out, tmp_path / "node", is_committed_only=True).rows == {}
+    # What was never committed is cut off, and written anew: that is no contradiction.
+    (log / SEGMENT).write_bytes(topics(0, 6) + topics(6, 8, epoch=2, name="new"))
+    (log / "00000000000000000006-0000000001.checkpoint").rename(log / "00000000000000000010-0000000002.checkpoint")
+    report = run(out, tmp_path / "node", is_committed_only=True)
+    assert report.rows["topic"] == 4
+    assert names(out) == [*expected(0, 6), *expected(6, 4, "new")]
+    assert run(out, tmp_path / "node").rows["topic"] == 4
