@@ -121,6 +121,8 @@ def open_table(store: Store, table: str) -> DeltaTable | None:
 
     if store.is_local and not os.path.isdir(os.path.join(_uri(store, table), LOG)):
         return None
+    if table == "appends":
+        _require_store(store)
     with delta_errors(store, table):
         try:
             return DeltaTable(_uri(store, table), storage_options=storage_options(store.place))
@@ -245,18 +247,26 @@ def delta_errors(store: Store, name: str) -> Iterator[None]:
         said = _line(error, store)
         if "already exists" in said:
             raise ConflictError(f"{shown}: another writer made it first") from error
+        _require_store(store)
         raise PathError(f"{shown}: {said}", shown) from error
 
 
 def _line(error: Exception, store: Store) -> str:
     from metashell.tables.stores.file_systems import plain_words
 
-    said = str(error)
-    if "NoSuchBucket" in said:
-        from metashell.tables.stores.file_systems import no_bucket
+    return plain_words(store.place, str(error)) or type(error).__name__
 
-        return no_bucket(store.place)
-    return plain_words(store.place, said) or type(error).__name__
+
+def _require_store(store: Store) -> None:
+    """Errors: PathError in the words of every command, where a store cannot be reached, has no such bucket, or refuses."""
+    if not store.is_local:
+        from metashell.tables.stores.file_systems import errors_of, file_system, has_bucket, nothing_at
+
+        system, path = file_system(store.place)
+        if not has_bucket(system, path):
+            raise nothing_at(store.place, system, path)
+        with errors_of(store.place):
+            system.get_file_info(path.rstrip("/"))
 
 
 # ---- places
