@@ -17,7 +17,7 @@ __all__ = ["register"]
 
 
 def register(spark: Any) -> None:
-    """Make `kafka_metadata` known to a Spark session, and set what it needs: its workers, where they run here, and filters pushed down.
+    """Make `kafka_metadata` known to a Spark session, and have its workers run this Python, where they run here.
 
     A session of Spark Connect (`sc://`) is one too; its server needs this package in the Python that its workers run.
     """

@@ -1,17 +1,16 @@
-"""Filters on the rows of a load: those that Spark pushes down, and the option `where`, which has conditions with `and` between, as in SQL.
+"""The option `where` of a load: conditions on its rows with `and` between, as in SQL.
 
     offset >= 120000 and offset < 130000 and type in ('PARTITION_RECORD', 'TOPIC_RECORD')
     timestamp >= '2026-11-20 08:00' and epoch is not null
 
-They become ranges for the headers of batches, types whose payloads are written, and a mask over the rest. Only comparisons of a whole
-column of numbers, texts, booleans, times or bytes with values are taken; Spark applies all of its filters again. Spark keeps pushed
-filters with the DataFrame and applies them to its next query as well (seen with 4.1 and 4.3), so pushing is only done where the option
-`pushdown` asks for it."""
+They become ranges for the headers of batches, types whose payloads are written, and a mask over the rest. A condition compares a whole
+column of numbers, texts, booleans, times or bytes with values. Spark's own filters are not taken: Spark 4.1 to 4.3 keeps pushed filters
+with the DataFrame and applies them to its next query as well."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -28,23 +27,18 @@ from metashell.tables.splits import Piece
 _OF_PIECES: Final = ("cluster_id", "file", "log", "checkpoint")
 """Columns that have one value in all of a file."""
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "EqualTo": pc.equal,
-    "GreaterThan": pc.greater,
-    "GreaterThanOrEqual": pc.greater_equal,
-    "LessThan": pc.less,
-    "LessThanOrEqual": pc.less_equal,
-}
-_OF_TEXT: Final[dict[str, Callable[[Any, str], Any]]] = {
-    "StringStartsWith": pc.starts_with,
-    "StringEndsWith": pc.ends_with,
-    "StringContains": pc.match_substring,
+    "=": pc.equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
 }
 _MILLI: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One filter on a column: Spark's name of it, and its value, if it has one."""
+    """One condition on a column: `in`, `is null` or a sign, and its value, if it has one."""
 
     name: str
     column: str
@@ -57,34 +51,24 @@ class Test:
         return pc.invert(found) if self.is_negated else found
 
     def _found(self, array: pa.Array) -> pa.Array:
-        match self.name:
-            case "IsNull":
-                return pc.is_null(array)
-            case "IsNotNull":
-                return pc.is_valid(array)
-            case "In":
-                values = pa.array([value for value in self.value if value is not None], array.type)
-                inside = pc.is_in(array, value_set=values)
-                is_known = pc.is_valid(array) if len(values) == len(self.value) else inside
-                return pc.if_else(is_known, inside, pa.scalar(None, pa.bool_()))
-            case "EqualNullSafe":
-                return pc.is_null(array) if self.value is None else pc.fill_null(pc.equal(array, pa.scalar(self.value, array.type)), False)
-            case name if name in _OF_TEXT:
-                return _OF_TEXT[name](array, self.value)
-            case name:
-                return _COMPARISONS[name](array, pa.scalar(self.value, array.type))
+        if self.name == "is null":
+            return pc.is_null(array)
+        if self.name == "in":
+            inside = pc.is_in(array, value_set=pa.array(self.value, array.type))
+            return pc.if_else(pc.is_valid(array), inside, pa.scalar(None, pa.bool_()))
+        return _COMPARISONS[self.name](array, pa.scalar(self.value, array.type))
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The filters that are judged here, and the bounds that follow from them."""
+    """Conditions that all have to hold, and the bounds that follow from them."""
 
     tests: tuple[Test, ...] = ()
     bounds: Bounds = ANY
     payload_types: frozenset[str] | None = None
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch for which all filters hold."""
+        """Return the rows of a batch for which all conditions hold."""
         if not self.tests or not batch.num_rows:
             return batch
         mask = None
@@ -103,50 +87,24 @@ class Filters:
         return all(test.mask(columns[test.column])[0].as_py() for test in tests)
 
 
-def judged(filters: Iterable[Any], schema: pa.Schema) -> Filters:
-    """Return those of some filters that can be judged on columns of a schema."""
-    tests = (_test(each) for each in filters)
-    return Filters(tuple(test for test in tests if test is not None and is_judged(test, schema)))
-
-
 def with_bounds(filters: Filters, schema: pa.Schema) -> Filters:
-    """Return filters with the bounds that follow from them, for tables of records, which have offset, epoch and timestamp."""
+    """Return conditions with the bounds that follow from them, for tables of records, which have offset, epoch and timestamp."""
     bounds, types = ANY, None
     for test in filters.tests:
         if test.column in BOUNDED and not test.is_negated:
             bounds = bounds.on(test.column, _range(test, schema.field(test.column).type))
-        if test.column == "type" and not test.is_negated and test.name in ("EqualTo", "In"):
-            named = frozenset(test.value if test.name == "In" else (test.value,))
+        if test.column == "type" and not test.is_negated and test.name in ("=", "in"):
+            named = frozenset(_values(test))
             types = named if types is None else types & named
     return replace(filters, bounds=bounds, payload_types=types)
 
 
-def _test(pushed: Any) -> Test | None:
-    """Return a filter of Spark as ours. Its classes came with Spark 4.1, so they are known by their names."""
-    name = type(pushed).__name__
-    if name == "Not":
-        inner = _test(pushed.child)
-        return None if inner is None else replace(inner, is_negated=not inner.is_negated)
-    if name not in (*_COMPARISONS, *_OF_TEXT, "In", "IsNull", "IsNotNull", "EqualNullSafe") or len(pushed.attribute) != 1:
-        return None
-    return Test(name, pushed.attribute[0], getattr(pushed, "value", None))
-
-
 def is_judged(test: Test, schema: pa.Schema) -> bool:
     """Return whether a test can be made on its column: the type is simple, and takes the value as it is."""
-    if test.column not in schema.names:
-        return False
     kind = schema.field(test.column).type
-    if test.name in ("IsNull", "IsNotNull"):
-        return True
     if not any(
         of(kind) for of in (pa.types.is_integer, pa.types.is_boolean, pa.types.is_string, pa.types.is_timestamp, pa.types.is_binary)
     ):
-        return False
-    if test.name in _OF_TEXT and not pa.types.is_string(kind):
-        return False
-    # A time without a zone would be guessed at.
-    if pa.types.is_timestamp(kind) and any(value.tzinfo is None for value in _values(test) if isinstance(value, datetime)):
         return False
     try:
         test.mask(pa.nulls(1, kind))
@@ -156,28 +114,27 @@ def is_judged(test: Test, schema: pa.Schema) -> bool:
 
 
 def _values(test: Test) -> Sequence[Any]:
-    return test.value if test.name == "In" else (test.value,)
+    return test.value if test.name == "in" else (test.value,)
 
 
 def _range(test: Test, kind: pa.DataType) -> Range:
     """Return the numbers for which a test may hold."""
-    if test.name == "In":
-        numbers = [_number(value, kind) for value in test.value if value is not None]
-        return Range(min(least for least, _ in numbers), max(most for _, most in numbers)) if numbers else Range(1, 0)
-    if (test.name not in _COMPARISONS and test.name != "EqualNullSafe") or test.value is None:
+    if test.name == "is null":
         return OPEN
-    below, above = _number(test.value, kind)
-    is_whole = below == above
+    numbers = [_number(value, kind) for value in _values(test)]
+    if test.name == "in":
+        return Range(min(least for least, _ in numbers), max(most for _, most in numbers))
+    ((below, above),) = numbers
     match test.name:
-        case "GreaterThan":
+        case ">":
             return Range(below + 1, None)
-        case "GreaterThanOrEqual":
+        case ">=":
             return Range(above, None)
-        case "LessThan":
+        case "<":
             return Range(None, above - 1)
-        case "LessThanOrEqual":
+        case "<=":
             return Range(None, below)
-    return Range(below, below) if is_whole else Range(1, 0)
+    return Range(below, below) if below == above else Range(1, 0)
 
 
 def _number(value: Any, kind: pa.DataType) -> tuple[int, int]:
@@ -188,21 +145,12 @@ def _number(value: Any, kind: pa.DataType) -> tuple[int, int]:
     return micros // _MILLI, -(-micros // _MILLI)
 
 
-# ---- the option `where`
+# ---- the text
 
 _WORD: Final = re.compile(
     r"\s*(?:(?P<number>-?\d+(?![\w.]))|'(?P<text>(?:[^']|'')*)'|(?P<name>[A-Za-z_]\w*)|(?P<sign><=|>=|<>|!=|==|[=<>(),]))"
 )
-_SIGNS: Final = {
-    "=": ("EqualTo", False),
-    "==": ("EqualTo", False),
-    "!=": ("EqualTo", True),
-    "<>": ("EqualTo", True),
-    "<": ("LessThan", False),
-    "<=": ("LessThanOrEqual", False),
-    ">": ("GreaterThan", False),
-    ">=": ("GreaterThanOrEqual", False),
-}
+_NEGATED: Final = ("!=", "<>")
 _FORM: Final = "conditions such as offset >= 100 or type in ('A', 'B'), with and between"
 Token = tuple[str, Any]
 
@@ -232,25 +180,26 @@ class _Reader:
         is_negated = self._word("not")
         if self._word("in"):
             values = self._values()
-            yield self._checked(Test("In", column, [self._value(column, value) for value in values], is_negated))
+            yield self._checked(Test("in", column, [self._value(column, value) for value in values], is_negated))
         elif self._word("between"):
             least = self._value(column, self._literal())
             if is_negated or not self._word("and"):
                 raise self._trouble()
-            yield self._checked(Test("GreaterThanOrEqual", column, least))
-            yield self._checked(Test("LessThanOrEqual", column, self._value(column, self._literal())))
+            yield self._checked(Test(">=", column, least))
+            yield self._checked(Test("<=", column, self._value(column, self._literal())))
         elif is_negated:
             raise self._trouble()
         elif self._word("is"):
-            name = "IsNotNull" if self._word("not") else "IsNull"
+            is_negated = self._word("not")
             if not self._word("null"):
                 raise self._trouble()
-            yield Test(name, column)
+            yield Test("is null", column, is_negated=is_negated)
         else:
             kind, sign = self._next()
-            if kind != "sign" or sign not in _SIGNS:
+            is_negated = sign in _NEGATED
+            name = "=" if is_negated or sign == "==" else sign
+            if kind != "sign" or name not in _COMPARISONS:
                 raise self._trouble()
-            name, is_negated = _SIGNS[sign]
             yield self._checked(Test(name, column, self._value(column, self._literal()), is_negated))
 
     def _column(self) -> str:
@@ -296,7 +245,7 @@ class _Reader:
 
     def _checked(self, test: Test) -> Test:
         if not is_judged(test, self.schema):
-            shown = test.value if test.name != "In" else ", ".join(map(str, test.value))
+            shown = ", ".join(map(str, _values(test)))
             raise UsageError(
                 f"option where: {test.column} is of type {self.schema.field(test.column).type}, and cannot be compared with {shown}"
             )

@@ -41,7 +41,6 @@ OPTIONS = (
     "at",
     "oldColumns",
     "where",
-    "pushdown",
     "path",
     "paths",
 )
@@ -67,7 +66,6 @@ class LoadOptions:
     every_checkpoint: bool
     at: str
     where: str
-    pushes: bool
 
     @property
     def table(self) -> str:
@@ -132,7 +130,6 @@ def parse_options(options: Mapping[str, str]) -> LoadOptions:
         log=known_log(options["log"], "log") if options.get("log") else None,
         every_checkpoint=parse_choice(options, "checkpoints", ("needed", "every")) == "every",
         at=at,
-        pushes=parse_bool(options, "pushdown"),
         where=options.get("where", "").strip(),
     )
 

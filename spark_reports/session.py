@@ -141,10 +141,9 @@ def java_trouble() -> str | None:
 def prepare_session(spark: Any) -> None:
     """Set what the data source needs in a session that somebody else has made.
 
-    Filters are pushed down. Workers on this machine run this interpreter and find these packages, unless a setting names another: Spark
+    Workers on this machine run this interpreter and find these packages, unless a setting names another: Spark
     would start whatever `python3` is on the PATH. What runs on other machines is theirs.
     """
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     if is_remote(spark):
         return
     context = spark.sparkContext

@@ -11,7 +11,6 @@ Options: `table` (default `records`) or `tables` (several in one pass: a row has
 
 Paths may be patterns. The option `where` has conditions that the source applies itself: by `offset`, `epoch` and `timestamp` batches are
 skipped by their headers, and where possible not read at all, so damage there is not reported; all others save rows on their way to Spark.
-`pushdown` (`true`) does the same with the filters of a query, for loads that only one query uses: see `filters`.
 
 A stream reads what has been appended to growing logs since the last micro-batch, whole batches only. Its offset is how far each log was
 read (`progress`). Segments that appear are read from their start, those that a broker deletes are forgotten; checkpoints take no part,
@@ -32,7 +31,6 @@ from inspect import signature
 from typing import Any, Final, cast
 
 import pyarrow as pa
-from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -53,7 +51,7 @@ from metashell.tables.schemas import FAULTS, spark_row_metadata
 from metashell.tables.splits import Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import read_group_offsets, spark_state_batch, state_batches
-from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
+from spark_reports.filters import Filters, parse_conditions, with_bounds
 from spark_reports.options import SPLITS, SPLITS_SCHEMA, TABLE, LoadOptions, parse_options, table_schema, with_columns
 from spark_reports.progress import GrowingLog, growing_logs, new_between, position_of_log
 
@@ -62,8 +60,6 @@ SPLIT_BYTES = 32 << 20
 """A task's share of a large input. Of a small one the shares are smaller, so that there are tasks for all cores."""
 SPLIT_BYTES_MIN = 8 << 20
 TASKS_WANTED = 64
-KNOWS_FILTERS = hasattr(datasource, "Filter")
-"""Filters are pushed down from Spark 4.1 on."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ class KafkaMetadataSource(DataSource):
         if load.is_state:
             rows = Rows(load, schema)
             return StateReader(rows.load, rows.schema)
-        return PushingReader(load, schema) if load.pushes and KNOWS_FILTERS else SplitReader(load, schema)
+        return SplitReader(load, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
 
@@ -111,19 +107,11 @@ class Rows:
         self.schema = _agreed(self.own, schema)
         self.is_cast = self.schema is not self.own
         whole = table_schema(load.table, load.options.columns) if load.is_one else load.schema
-        self._apply(Filters(parse_conditions(load.where, whole)) if load.where else Filters(), whole)
-
-    def push(self, filters: list[Any]) -> None:
-        """Take the filters that can be judged here, besides those of the load."""
-        whole = self.load.schema
-        self._apply(Filters((*self.filters.tests, *judged(filters, whole).tests)), whole)
-
-    def _apply(self, filters: Filters, whole: pa.Schema) -> None:
-        self.filters = filters
+        self.filters = Filters(parse_conditions(load.where, whole)) if load.where else Filters()
         # The rows of faults are of places, and those of derived tables of more than one record.
         if self.load.is_one and self.load.table != FAULTS and self.load.table not in DERIVED_TABLES:
-            self.filters = with_bounds(filters, whole)
-            needs_payload = any(test.column in OF_BODIES for test in filters.tests)
+            self.filters = with_bounds(self.filters, whole)
+            needs_payload = any(test.column in OF_BODIES for test in self.filters.tests)
             options = replace(self.load.options, only=self.bounds, payload_types=self.filters.payload_types, fields=self._fields())
             self.load = replace(self.load, options=replace(options, payloads=options.payloads or needs_payload))
 
@@ -204,15 +192,6 @@ class SplitReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.rows.of(cast(SplitPartition, partition).split)
-
-
-class PushingReader(SplitReader):
-    """A reader that takes filters. Such a class fails each load where Spark is set not to push any."""
-
-    def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802 - Spark's name
-        """Take what can be used. Spark judges all filters again: here they only save work."""
-        self.rows.push(filters)
-        return filters
 
 
 def balanced_splits(

@@ -1,10 +1,12 @@
-"""Filters as Spark pushes them: the rows are those for which SQL says that all hold, whatever is read or passed over."""
+"""The option `where`: the rows are those for which SQL says that all conditions hold, whatever is read or passed over."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
-from pyspark.sql import datasource as ds
-
+from metashell.common.errors import UsageError
 from metashell.tables.read_options import ANY, OPEN, Range
 from spark_reports import source as module
-from spark_reports.filters import Filters, judged, parse_conditions, with_bounds
+from spark_reports.filters import Filters, parse_conditions, with_bounds
 from spark_reports.filters import Test as Judged
 from spark_reports.options import table_schema
 from spark_reports.source import balanced_splits
@@ -26,43 +27,10 @@ from tests.golden_cases import SUBSET_ROOT
 from tests.spark_reports.loads import NAME, reader, rows_of
 from tests.tables.logs import any_log
 
-pytestmark = pytest.mark.skipif(not module.KNOWS_FILTERS, reason="this Spark pushes no filters")
 STOPPED = SUBSET_ROOT / "4.3.1/main/data/stopped"
 LOG = STOPPED / "node-2/d1/__cluster_metadata-0" / NAME
 RECORDS = table_schema("records")
-COMPARED = {
-    "EqualTo": lambda one, other: one == other,
-    "GreaterThan": lambda one, other: one > other,
-    "GreaterThanOrEqual": lambda one, other: one >= other,
-    "LessThan": lambda one, other: one < other,
-    "LessThanOrEqual": lambda one, other: one <= other,
-    "StringStartsWith": str.startswith,
-    "StringEndsWith": str.endswith,
-    "StringContains": str.__contains__,
-}
-
-
-def on(name: str, column: str, *value: Any) -> Any:
-    return getattr(ds, name)((column,), *value)
-
-
-def holds(condition: Any, row: dict[str, Any]) -> bool | None:
-    """What SQL says of a condition on a row: true, false or null."""
-    name = type(condition).__name__
-    if name == "Not":
-        inner = holds(condition.child, row)
-        return None if inner is None else not inner
-    (column,) = condition.attribute
-    found = row[column]
-    if name in ("IsNull", "IsNotNull"):
-        return (found is None) == (name == "IsNull")
-    if name == "EqualNullSafe":
-        return bool(found == condition.value)
-    if name == "In":
-        if found is None:
-            return None
-        return True if found in condition.value else None if None in condition.value else False
-    return None if found is None or condition.value is None else bool(COMPARED[name](found, condition.value))
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {"=": eq, ">": gt, ">=": ge, "<": lt, "<=": le, "<>": ne}
 
 
 @cache
@@ -74,76 +42,63 @@ NEAR = {int: (-1, 0, 1), datetime: (timedelta(0), timedelta(microseconds=1), tim
 
 
 @st.composite
-def conditions(draw: st.DrawFn) -> Any:
-    """A condition on a column, mostly on a value that some row has, or nearly has."""
+def conditions(draw: st.DrawFn) -> tuple[str, Callable[[dict[str, Any]], bool]]:
+    """A condition on a column, mostly on a value that some row has, or nearly has; and for which rows SQL says that it is true."""
     column = draw(st.sampled_from(["offset", "epoch", "timestamp", "type", "version", "size", "checkpoint", "cluster_id", "kind"]))
+    found = {row[column] for row in whole()} - {None}
+    near = {value + more for value in found for more in NEAR.get(type(value), ())} | found
+    values = draw(st.lists(st.sampled_from(sorted(near)), min_size=1, max_size=3))
+    sign = draw(st.sampled_from([*COMPARED, "in", "not in", "between", "is null", "is not null"]))
+    if sign.startswith("is"):
+        return f"{column} {sign}", lambda row: (row[column] is None) == (sign == "is null")
+    if sign.endswith("in"):
+        listed = ", ".join(map(written, values))
+        return f"{column} {sign} ({listed})", lambda row: row[column] is not None and (row[column] in values) == (sign == "in")
+    if sign == "between":
+        text = f"{column} between {written(values[0])} and {written(values[-1])}"
+        return text, lambda row: row[column] is not None and values[0] <= row[column] <= values[-1]
+    return f"{column} {sign} {written(values[0])}", lambda row: row[column] is not None and COMPARED[sign](row[column], values[0])
 
-    def value() -> Any:
-        found = draw(st.sampled_from(whole()))[column]
-        return found + draw(st.sampled_from(NEAR[type(found)])) if type(found) in NEAR else found
 
-    text = ("StringStartsWith", "StringEndsWith", "StringContains") if isinstance(whole()[0][column], str) else ()
-    name = draw(st.sampled_from([*list(COMPARED)[:5], *text, "In", "IsNull", "IsNotNull", "EqualNullSafe"]))
-    if name.startswith("Is"):
-        made = on(name, column)
-    elif name == "In":
-        made = on(name, column, tuple(value() for _ in range(draw(st.integers(1, 3)))))
-    else:
-        found = value()
-        made = on(name, column, found[1:4] if name in text and found else "x" if found is None and name in text else found)
-    return ds.Not(made) if draw(st.booleans()) else made
+def written(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str | datetime) else str(value)
 
 
 @pytest.mark.slow
 @given(st.lists(conditions(), min_size=1, max_size=3), st.sampled_from(["3000", "0"]))
 @settings(max_examples=25, deadline=None)
-def test_pushed_filters_leave_the_rows_for_which_all_hold(filters: list[Any], split: str) -> None:
-    made = reader(path=LOG, table="records", pushdown="true", splitBytes=split)
-    assert made.pushFilters(filters) == filters
-    assert {test.column for test in made.rows.filters.tests} <= {"offset", "epoch", "timestamp", *RECORDS.names}
-    found = [row for part in made.partitions() for batch in made.read(part) for row in batch.to_pylist()]
-    assert found == [row for row in whole() if all(holds(each, row) is True for each in filters if None not in _values(each))]
+def test_the_rows_are_those_for_which_all_conditions_hold(wanted: list[tuple[str, Callable[..., bool]]], split: str) -> None:
+    found = rows_of(path=LOG, table="records", splitBytes=split, where=" and ".join(text for text, _ in wanted))
+    assert found == [row for row in whole() if all(holds(row) for _, holds in wanted)]
 
 
-def _values(condition: Any) -> tuple[Any, ...]:
-    """What a comparison compares with: Spark pushes none with null."""
-    condition = getattr(condition, "child", condition)
-    return (condition.value,) if type(condition).__name__ in COMPARED else ()
-
-
-MS = timedelta(milliseconds=1)
-AT = datetime(2026, 11, 21, tzinfo=UTC)
-AT_MS = round(AT.timestamp() * 1000)
+AT = "2026-11-21"
+AT_MS = round(datetime.fromisoformat(AT).replace(tzinfo=UTC).timestamp() * 1000)
+BETWEEN = f"{AT} 00:00:00.000500"
 
 
 @pytest.mark.parametrize(
-    ("filters", "bounds"),
+    ("where", "bounds"),
     [
-        ([on("GreaterThan", "offset", 5), on("LessThan", "offset", 9)], {"offset": Range(6, 8)}),
-        ([on("GreaterThanOrEqual", "offset", 5), on("LessThanOrEqual", "offset", 9)], {"offset": Range(5, 9)}),
-        ([on("EqualTo", "epoch", 3)], {"epoch": Range(3, 3)}),
-        ([on("EqualNullSafe", "epoch", 3)], {"epoch": Range(3, 3)}),
-        ([on("In", "offset", (7, 3, 5))], {"offset": Range(3, 7)}),
-        ([on("In", "offset", (7, None))], {"offset": Range(7, 7)}),
-        ([on("In", "offset", (None,))], {"offset": Range(1, 0)}),
-        ([on("GreaterThan", "timestamp", AT)], {"timestamp": Range(AT_MS + 1, None)}),
-        ([on("GreaterThan", "timestamp", AT + MS / 2)], {"timestamp": Range(AT_MS + 1, None)}),
-        ([on("GreaterThanOrEqual", "timestamp", AT + MS / 2)], {"timestamp": Range(AT_MS + 1, None)}),
-        ([on("GreaterThanOrEqual", "timestamp", AT)], {"timestamp": Range(AT_MS, None)}),
-        ([on("LessThan", "timestamp", AT)], {"timestamp": Range(None, AT_MS - 1)}),
-        ([on("LessThan", "timestamp", AT + MS / 2)], {"timestamp": Range(None, AT_MS)}),
-        ([on("LessThanOrEqual", "timestamp", AT + MS / 2)], {"timestamp": Range(None, AT_MS)}),
-        ([on("EqualTo", "timestamp", AT + MS / 2)], {"timestamp": Range(1, 0)}),
+        ("offset > 5 and offset < 9", {"offset": Range(6, 8)}),
+        ("offset between 5 and 9", {"offset": Range(5, 9)}),
+        ("epoch = 3", {"epoch": Range(3, 3)}),
+        ("offset in (7, 3, 5)", {"offset": Range(3, 7)}),
+        (f"timestamp > '{AT}'", {"timestamp": Range(AT_MS + 1, None)}),
+        (f"timestamp > '{BETWEEN}'", {"timestamp": Range(AT_MS + 1, None)}),
+        (f"timestamp >= '{BETWEEN}'", {"timestamp": Range(AT_MS + 1, None)}),
+        (f"timestamp >= '{AT}'", {"timestamp": Range(AT_MS, None)}),
+        (f"timestamp < '{AT}'", {"timestamp": Range(None, AT_MS - 1)}),
+        (f"timestamp < '{BETWEEN}'", {"timestamp": Range(None, AT_MS)}),
+        (f"timestamp <= '{BETWEEN}'", {"timestamp": Range(None, AT_MS)}),
+        (f"timestamp = '{BETWEEN}'", {"timestamp": Range(1, 0)}),
         # What says nothing of where to look.
-        ([ds.Not(on("EqualTo", "offset", 5))], {}),
-        ([on("IsNull", "timestamp")], {}),
-        ([on("EqualNullSafe", "timestamp", None)], {}),
-        ([on("EqualTo", "size", 5), on("GreaterThan", "version", 1)], {}),
+        ("offset <> 5 and offset not in (3, 4) and timestamp is null", {}),
+        ("size = 5 and version > 1", {}),
     ],
-    ids=str,
 )
-def test_bounds_follow_from_filters(filters: list[Any], bounds: dict[str, Range]) -> None:
-    found = with_bounds(judged(filters, RECORDS), RECORDS).bounds
+def test_bounds_follow_from_conditions(where: str, bounds: dict[str, Range]) -> None:
+    found = with_bounds(Filters(parse_conditions(where, RECORDS)), RECORDS).bounds
     assert {name: getattr(found, name) for name in ("offset", "epoch", "timestamp")} == {
         **dict.fromkeys(("offset", "epoch", "timestamp"), OPEN),
         **bounds,
@@ -152,46 +107,36 @@ def test_bounds_follow_from_filters(filters: list[Any], bounds: dict[str, Range]
 
 
 @pytest.mark.parametrize(
-    ("filters", "types"),
+    ("where", "types"),
     [
-        ([on("EqualTo", "type", "A")], {"A"}),
-        ([on("In", "type", ("A", "B")), on("In", "type", ("B", "C"))], {"B"}),
-        ([ds.Not(on("EqualTo", "type", "A"))], None),
-        ([on("StringStartsWith", "type", "A"), on("EqualTo", "kind", "A")], None),
+        ("type = 'A'", {"A"}),
+        ("type in ('A', 'B') and type in ('B', 'C')", {"B"}),
+        ("type <> 'A' and kind = 'A'", None),
     ],
 )
-def test_payloads_are_written_of_types_that_filters_name(filters: list[Any], types: set[str] | None) -> None:
-    assert with_bounds(judged(filters, RECORDS), RECORDS).payload_types == types
+def test_payloads_are_written_of_types_that_conditions_name(where: str, types: set[str] | None) -> None:
+    assert with_bounds(Filters(parse_conditions(where, RECORDS)), RECORDS).payload_types == types
 
 
 @pytest.mark.parametrize(
-    ("condition", "is_taken"),
+    ("where", "is_taken"),
     [
-        (on("EqualTo", "offset", 5), True),
-        (on("EqualTo", "offset", "5"), False),
-        (on("EqualTo", "offset", 1 << 80), False),
-        (on("EqualTo", "type", 5), False),
-        (on("EqualTo", "nope", 5), False),
-        (on("StringContains", "offset", "5"), False),
-        (on("StringContains", "type", "A"), True),
-        (on("LessThan", "timestamp", AT), True),
-        (on("LessThan", "timestamp", AT.replace(tzinfo=None)), False),
-        (on("In", "timestamp", (AT, AT.replace(tzinfo=None))), False),
-        (on("IsNotNull", "replicas"), True),
-        (on("EqualTo", "replicas", [1]), False),
-        (on("EqualTo", "share", 0.5), False),
-        (ds.GreaterThan(("place", "offset"), 5), False),
-        (ds.Not(ds.GreaterThan(("place", "offset"), 5)), False),
-        (ds.Not(ds.Not(on("EqualTo", "offset", 5))), True),
-        pytest.param(object(), False, id="of another kind"),
+        ("offset = '5'", False),
+        (f"offset = {1 << 80}", False),
+        ("type = 5", False),
+        ("replicas is not null", True),
+        ("replicas = 1", False),
+        ("share = 5", False),
+        ("flag = 1", False),
     ],
-    ids=str,
 )
-def test_a_filter_that_cannot_be_judged_is_left_to_spark(condition: Any, is_taken: bool) -> None:
-    schema = pa.schema([*RECORDS, pa.field("replicas", pa.list_(pa.int32())), pa.field("share", pa.float64())])
-    found = judged([condition], schema).tests
-    assert len(found) == is_taken
-    assert not any(test.is_negated for test in found)
+def test_a_column_is_compared_with_what_it_may_hold(where: str, is_taken: bool) -> None:
+    schema = pa.schema([*RECORDS, ("replicas", pa.list_(pa.int32())), ("share", pa.float64()), ("flag", pa.bool_())])
+    if is_taken:
+        assert parse_conditions(where, schema)
+    else:
+        with pytest.raises(UsageError, match="cannot be compared with"):
+            parse_conditions(where, schema)
 
 
 def test_files_that_can_hold_no_wanted_row_are_not_read() -> None:
@@ -220,17 +165,17 @@ def test_conditions_are_read_as_they_are_written() -> None:
     text = "offset BETWEEN -3 AND 5 and type NOT IN ('a''b', 'c') and fault is Not null and timestamp <= '2026-11-21' and epoch<>2"
     at = datetime(2026, 11, 21, tzinfo=UTC)
     assert parse_conditions(text, RECORDS) == (
-        Judged("GreaterThanOrEqual", "offset", -3),
-        Judged("LessThanOrEqual", "offset", 5),
-        Judged("In", "type", ["a'b", "c"], True),
-        Judged("IsNotNull", "fault"),
-        Judged("LessThanOrEqual", "timestamp", at),
-        Judged("EqualTo", "epoch", 2, True),
+        Judged(">=", "offset", -3),
+        Judged("<=", "offset", 5),
+        Judged("in", "type", ["a'b", "c"], True),
+        Judged("is null", "fault", is_negated=True),
+        Judged("<=", "timestamp", at),
+        Judged("=", "epoch", 2, True),
     )
     flags = pa.schema([("flag", pa.bool_())])
     assert parse_conditions("flag = TRUE and flag != false", flags) == (
-        Judged("EqualTo", "flag", True),
-        Judged("EqualTo", "flag", False, True),
+        Judged("=", "flag", True),
+        Judged("=", "flag", False, True),
     )
     nothing = pa.RecordBatch.from_pydict({"flag": pa.array([], pa.bool_())})
     assert Filters(parse_conditions("flag is null", flags)).kept(nothing) is nothing
