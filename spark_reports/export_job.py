@@ -17,15 +17,18 @@ from uuid import uuid4
 
 from metashell.common.command import complain, with_way_out
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
+from metashell.metadata.image.image import newer_line
+from metashell.tables.export.plan import ExportOptions
 from metashell.tables.input_files import expand_globs
 from metashell.tables.lake.append import AppendOptions, AppendReport, append_to_store, plan_only, refuse_unfit
 from metashell.tables.lake.plan import Task
 from metashell.tables.lake.status import outcome_lines, planned_lines
 from metashell.tables.lake.write_tasks import Job, TaskResult, write_task
-from metashell.tables.read_options import EXPORT_MODES
+from metashell.tables.read_options import EXPORT_MODES, parts_of_notes
 from metashell.tables.splits import FILE_COST_BYTES, Split
 from metashell.tables.stores import Store, open_store
-from spark_reports.session import end_workers, error_from
+from spark_reports.plain_export import export_plain, refuse_other_output
+from spark_reports.session import run_tasks
 from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED, begin_task
 
 _EXPORT, _STREAM = "export", "stream"
@@ -36,7 +39,7 @@ _ONLY_WITH = {
     "table": ("--table", (_EXPORT, _STREAM)),
     "once": ("--once", (_STREAM,)),
 }
-DELTA = "delta"
+PARQUET, DELTA = "parquet", "delta"
 
 
 def require_fitting(values: SimpleNamespace) -> None:
@@ -52,18 +55,29 @@ def require_fitting(values: SimpleNamespace) -> None:
     for name in values.format:
         if name in (DELTA, "iceberg"):
             raise UsageError(f"--format {name} goes with the job export", "--format")
-        if values.job == _STREAM and name != "parquet":
+        if values.job == _STREAM and name != PARQUET:
             raise UsageError(f"--format {name}: a stream writes Parquet", "--format")
 
 
 def _require_fitting_format(values: SimpleNamespace) -> None:
-    wanted = values.format or [DELTA]
-    if wanted not in ([DELTA], ["parquet"]):
-        raise UsageError(f"--format {' --format '.join(wanted)}: an export writes {DELTA}", "--format")
+    if values.format not in ([], [PARQUET], [DELTA]):
+        raise UsageError(f"--format {' --format '.join(values.format)}: an export writes {PARQUET} or {DELTA}", "--format")
+    if values.format == [PARQUET] and values.mode == "append":
+        raise UsageError(f"--format {PARQUET}: what appends makes tables of {DELTA}", "--format")
+    if is_plain(values) and values.dry_run:
+        raise UsageError("--dry-run goes with --mode append and --format delta", "--dry-run")
+
+
+def is_plain(values: SimpleNamespace) -> bool:
+    """Return whether an export writes plain Parquet: it does unless it appends, or has another format."""
+    return values.mode != "append" and values.format != [DELTA]
 
 
 def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:
     """Return whether nothing but a plan was wanted, which is printed. Errors: UsageError where the export would be refused at once."""
+    if is_plain(values):
+        refuse_other_output(store, overwrites=values.mode == "overwrite")
+        return False
     options = options_of(values)
     if not values.dry_run:
         refuse_unfit(store, options)
@@ -89,6 +103,8 @@ def options_of(values: SimpleNamespace) -> AppendOptions:
 
 def run_export(spark: Any, values: SimpleNamespace) -> int:
     """Write tables, and say which; returns how many faults were skipped."""
+    if is_plain(values):
+        return _run_plain(spark, values)
     try:
         report = export_tables(spark, options_of(values), split_bytes=values.split_size)
     except LogCorruptError as error:
@@ -98,6 +114,24 @@ def run_export(spark: Any, values: SimpleNamespace) -> int:
     if values.mode in ("append", "overwrite"):
         lines += outcome_lines(report)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return report.rows.get("faults", 0)
+
+
+def _run_plain(spark: Any, values: SimpleNamespace) -> int:
+    options = ExportOptions(
+        paths=planned_paths(values.paths),
+        out=values.out,
+        tables=tuple(sorted(set(values.table))) or None,
+        on_error=values.on_error,
+        show_secrets=values.show_secrets,
+    )
+    try:
+        report = export_plain(spark, options, overwrites=values.mode == "overwrite", split_bytes=values.split_size)
+    except LogCorruptError as error:
+        raise with_way_out(error) from error
+    if report.newer:
+        complain("spark-reports", newer_line(parts_of_notes(report.newer)))
+    sys.stdout.write("".join(f"{table:<40} {count:>12}\n" for table, count in sorted(report.rows.items()) if count))
     return report.rows.get("faults", 0)
 
 
@@ -178,15 +212,7 @@ class SparkTasks:
         """Do nothing: all results come at once, so no task runs any more."""
 
     def _run(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-        try:
-            found: list[Any] = self._context.parallelize(tasks, len(tasks)).map(work).collect()
-        except KeyboardInterrupt:
-            # They would write on while what they wrote is removed.
-            end_workers()
-            raise
-        except Exception as error:
-            raise error_from(error) or error from None
-        return found
+        return run_tasks(self._context, work, tasks)
 
 
 @dataclass(frozen=True, slots=True)

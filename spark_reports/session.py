@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -161,7 +161,7 @@ def end_at_once(status: int) -> None:
 
     py4j and Spark would print what they were at, and wait for each other. The JVM removes its files when it is asked to end.
     """
-    for process_id in _children():
+    for process_id in processes_below():
         with suppress(OSError):
             os.kill(process_id, signal.SIGTERM)
     sys.stdout.flush()
@@ -171,15 +171,15 @@ def end_at_once(status: int) -> None:
 
 def end_workers() -> None:
     """End the Python processes that Spark's JVM runs below this one, at once: what they are at is not wanted any more."""
-    for java in _children():
+    for java in processes_below():
         with suppress(OSError):
             if Path(f"/proc/{java}/comm").read_text().strip() == "java":
-                for process_id in _children(java):
+                for process_id in processes_below(java):
                     with suppress(OSError):
                         os.kill(process_id, signal.SIGKILL)
 
 
-def _children(of: int = 0) -> list[int]:
+def processes_below(of: int = 0) -> list[int]:
     """Return the processes that one (0: this one) has started, and those that they have, as far as the system says."""
     found, left = [], [of or os.getpid()]
     while left:
@@ -211,6 +211,27 @@ def _with_our_root(path: str) -> str:
     root = str(Path(__file__).resolve().parents[1])
     known = path.split(os.pathsep)
     return path if root in known else os.pathsep.join([root, *filter(None, known)])
+
+
+# ---- tasks
+
+
+def run_tasks(context: Any, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    """Return what `work` returned for each of `tasks` on the executors, in order; no row goes through the JVM. Both are pickled.
+
+    Errors: MetashellError with the reason where a task failed. On Ctrl-C the workers of this machine are ended first: they would write on
+    while what they wrote is removed.
+    """
+    if not tasks:
+        return []
+    try:
+        found: list[Any] = context.parallelize(tasks, len(tasks)).map(work).collect()
+    except KeyboardInterrupt:
+        end_workers()
+        raise
+    except Exception as error:
+        raise error_from(error) or error from None
+    return found
 
 
 # ---- masters

@@ -44,11 +44,12 @@ from metashell.tables.columns.reader import read_piece
 from metashell.tables.columns.typed_arrays import shaped
 from metashell.tables.columns.typed_tables import raw_columns, spark_batch, typed_batch
 from metashell.tables.dictionary import GROUP_TABLES
+from metashell.tables.export.split_writer import keep_memory
 from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
 from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
-from metashell.tables.splits import Split, plan_splits, require_logs
+from metashell.tables.splits import FILE_COST_BYTES, Piece, Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import read_group_offsets, spark_state_batch, state_batches
 from spark_reports.filters import Filters, parse_conditions, with_bounds
@@ -58,7 +59,8 @@ from spark_reports.progress import GrowingLog, growing_logs, new_between, positi
 NAME = "kafka_metadata"
 SPLIT_BYTES = 32 << 20
 """A task's share of a large input. Of a small one the shares are smaller, so that there are tasks for all cores."""
-SPLIT_BYTES_MIN = 8 << 20
+SPLIT_BYTES_MIN = 16 << 20
+"""A task costs Spark and its worker some 50 ms of CPU, and one column of so many bytes 60 ms."""
 TASKS_WANTED = 64
 
 
@@ -205,11 +207,27 @@ def balanced_splits(
 ) -> list[Split]:
     """Return the splits of an input, of `wanted_bytes` each; where that is 0, so that there is work for all cores. See `plan_splits`."""
     places = list(dict.fromkeys(place for path in paths for place in expand_globs(path)))
-    splits = plan_splits(places, wanted_bytes or SPLIT_BYTES, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
-    share = max(sum(split.bytes for split in splits) // TASKS_WANTED, SPLIT_BYTES_MIN)
-    if not wanted_bytes and share < SPLIT_BYTES and len(splits) < TASKS_WANTED:
-        return plan_splits(places, share, log=log, every_checkpoint=every_checkpoint, only=only)
-    return splits
+    target = wanted_bytes or SPLIT_BYTES_MIN
+    splits = plan_splits(places, target, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
+    return splits if wanted_bytes else joined_splits(splits)
+
+
+def joined_splits(splits: Sequence[Split]) -> list[Split]:
+    """Return splits of a large input joined to fewer: as many as are wanted, but none above SPLIT_BYTES by more than a split."""
+    share = min(max(sum(map(_weight, splits)) // TASKS_WANTED, SPLIT_BYTES_MIN), SPLIT_BYTES)
+    joined: list[list[Piece]] = []
+    weight = share
+    for split in splits:
+        if weight >= share:
+            joined.append([])
+            weight = 0
+        joined[-1] += split.pieces
+        weight += _weight(split)
+    return [Split(tuple(pieces)) for pieces in joined]
+
+
+def _weight(split: Split) -> int:
+    return split.bytes + FILE_COST_BYTES * len(split.pieces)
 
 
 def spark_types(schema: pa.Schema) -> StructType:
@@ -368,12 +386,13 @@ _tasks = 0
 
 
 def begin_task() -> None:
-    """Take what there is by now out of the sight of the garbage collector, in the first tasks of a worker.
+    """Keep memory that is freed, and take what there is by now out of the sight of the garbage collector, in the first tasks of a worker.
 
     A worker collects garbage after each task, and looks at every object of all modules: two fifths of its time for tasks of 8 MiB.
     Nothing happens in a process that is no worker.
     """
     global _tasks
     if _tasks < _TASKS_MAX and "pyspark.worker" in sys.modules:
+        keep_memory()
         _tasks += 1
         gc.freeze()

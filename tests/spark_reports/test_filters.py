@@ -193,6 +193,6 @@ def test_shares_of_an_input_are_large_enough_and_no_more_than_wanted(tmp_path: P
         return len(splits)
 
     assert shares(size) == 1
-    assert shares(size // 4) < 8 < shares(0) <= 12
+    assert shares(size // 4) < 8 <= shares(0) <= 12
     monkeypatch.setattr(module, "SPLIT_BYTES_MIN", size)
     assert shares(0) < 4

@@ -57,11 +57,11 @@ def prepare_worker(*, is_local: bool) -> None:
     pa.set_cpu_count(1)
     # It keeps memory that was used before; pyarrow's own gives it back and gets it anew, a twentieth of the time of an export.
     pa.set_memory_pool(pa.system_memory_pool())
-    _keep_memory()
+    keep_memory()
     pa.set_io_thread_count(1 if is_local else _STORE_THREADS)
 
 
-def _keep_memory() -> None:
+def keep_memory() -> None:
     """Let glibc keep what is freed, which each chunk needs anew: to get it from the system, page by page, takes a thirtieth of the time."""
     import ctypes
 
