@@ -49,19 +49,16 @@ def main(words: list[str]) -> int:
     for what, path, table in cases:
         for cores in (os.cpu_count() or 1,) if arguments.quick else (1, os.cpu_count() or 1):
             found = rates[what, cores] = run(cores, table, path)
-            rates_of = {
-                name: f"{found['rows'] / wall:,.0f} (by CPU {cores * found['rows'] / cpu:,.0f})" for name, (wall, cpu) in found["s"].items()
-            }
+            shown = [rate_line(name, cores, found["rows"], *each) for name, each in found["s"].items()]
             print(
                 f"{what:<36} {cores} core(s) {path.stat().st_size / (1 << 20):6.0f} MiB: session {found['session_s']:.1f} s, first job "
-                f"{found['first_s']:.1f} s, then {found['rows']:,} rows a second: {', '.join(f'{name} {rate}' for name, rate in rates_of.items())}",
+                f"{found['first_s']:.1f} s, then {found['rows']:,} rows; a second: {', '.join(shown)}",
                 flush=True,
             )
         several = max(cores for kind, cores in rates if kind == what)
         if (what, 1) in rates:
-            print(
-                f"{what:<36} {several} cores against one: {rates[what, 1]['s']['exported'][0] / rates[what, several]['s']['exported'][0]:.2f} times"
-            )
+            one, more = (rates[what, cores]["s"]["exported"][0] for cores in (1, several))
+            print(f"{what:<36} {several} cores against one: {one / more:.2f} times")
         print(f"{what:<36} {shares_of(path)}")
     best = rates["partition records", os.cpu_count() or 1]
     share = share_of_bytes(partitions, records - records // 100)
@@ -77,6 +74,11 @@ def main(words: list[str]) -> int:
         )
     print(f"goal of {BYTES_GOAL:.0%} of the bytes: {met(share < BYTES_GOAL)}")
     return 0 if is_met else 1
+
+
+def rate_line(name: str, cores: int, rows: int, wall: float, cpu: float) -> str:
+    """A rate on the clock, and what so many cores would do if nothing else ran on them."""
+    return f"{name} {rows / wall:,.0f} (by CPU {cores * rows / cpu:,.0f})"
 
 
 def shares_of(path: Path) -> str:
@@ -158,13 +160,13 @@ def best(work: Callable[[int], Any], runs: int) -> tuple[float, float]:
 
 
 def cpu_s() -> float:
-    """The CPU seconds of this process, its JVM and the workers that live; these stay from task to task."""
+    """The CPU seconds of this process, its JVM and the workers, also of those that have ended."""
     from spark_reports.session import processes_below
 
     ticks = 0
     for process_id in (os.getpid(), *processes_below()):
         with suppress(OSError):
-            ticks += sum(map(int, Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[11:13]))
+            ticks += sum(map(int, Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
