@@ -74,7 +74,7 @@ def jobs(out: Path, *, is_cluster: bool, has_spark: bool) -> Iterable[tuple[str,
         export = [*spark, "export", "--master", "local[2]", DEMO, "--out"]
         yield "spark export", [*export, str(out / "spark")]
         yield "spark append: nothing new", [*export, str(out / "lake"), "--mode", "append"]
-        yield "spark overwrite", [*export, str(out / "lake"), "--mode", "overwrite"]
+        yield "spark overwrite", [*export, str(out / "spark"), "--mode", "overwrite"]
         yield "spark report", [*spark, "timeline", "--master", "local[2]", DEMO, "--out", str(out / "spark-report")]
 
 

@@ -196,7 +196,7 @@ def parts_of_notes(notes: NewerNotes) -> list[Newer]:
 EXPORT_MODES: tuple[Literal["error", "append", "overwrite"], ...] = ("error", "append", "overwrite")
 TABLE_FORMATS = ("delta", "iceberg")
 JOBS = {
-    "export": "tables as Parquet, by cluster and date, in a lake",
+    "export": "tables as Parquet, a folder for each, or what is new into a lake",
     "stream": "what is appended to growing logs, as Parquet, until stopped",
 }
 
@@ -212,8 +212,8 @@ SPARK_REPORTS = CommandSpec(
     name="spark-reports",
     summary="the reports, exports and streams of Kafka's logs on Spark",
     description="""
-        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. What export
-        writes is a lake, to which `metashell export --append` adds as well. Without
+        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. With
+        --mode append an export adds to a lake, to which `metashell export --append` adds as well. Without
         --master it uses all cores of this machine, or what spark-submit sets. Workers run the Python that PYSPARK_PYTHON names, by
         default this one.
         """,
@@ -232,8 +232,8 @@ SPARK_REPORTS = CommandSpec(
             "--mode",
             metavar="MODE",
             choices=EXPORT_MODES,
-            help="for export into an existing lake: refuse it (the default), add what it does not have yet, or replace its "
-            "rows once the new ones are written",
+            help="for export where one is already: refuse (the default), append to a lake what it does not have yet, or replace what "
+            "is there once the new files are written",
         ),
         flag("--dry-run", help="for export: show what the lake has of the logs, and what would be added"),
         flag("--replace", help="for export --mode append: remove what differs from the logs since one was cut and written anew"),

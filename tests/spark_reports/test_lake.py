@@ -217,7 +217,7 @@ def test_a_lake_that_does_not_fit_is_refused_and_a_plan_is_made_before_spark_is_
     monkeypatch.setattr("spark_reports.main.open_session", never)
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / SEGMENT).write_bytes(topics(0, 6))
-    words = ["export", str(tmp_path / "node"), "--out", str(out), "--mode"]
+    words = ["export", str(tmp_path / "node"), "--out", str(out), "--format", "delta", "--mode"]
     assert command.main([*words, "append", "--dry-run"]) == 0
     assert not out.exists()
     assert "nothing      0 to 5" in capsys.readouterr().out
@@ -245,7 +245,7 @@ def test_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("spark_reports.main.open_session", lambda *_: Session())
     log, out = node(tmp_path / "node"), tmp_path / "lake"
     (log / SEGMENT).write_bytes(topics(0, 6))
-    words = ["export", str(tmp_path / "n[o]de"), "--out", str(out), "--table", "topic"]
+    words = ["export", str(tmp_path / "n[o]de"), "--out", str(out), "--table", "topic", "--format", "delta"]
     table = "topic                                               6\n"
     for more, printed in (
         ([], table),
