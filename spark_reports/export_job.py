@@ -1,6 +1,6 @@
-"""The job behind `spark-reports export`: tables as Parquet in a lake, by the code and the rules of `metashell export --append`.
+"""The job behind `spark-reports export`: plain Parquet (`plain_export`), or a lake by the code and the rules of `metashell export --append`.
 
-The driver plans, and commits what has been written; tasks decode their splits and write Parquet by pyarrow, so that no row goes through
+Of a lake the driver plans, and commits what has been written; tasks decode their splits and write Parquet by pyarrow, so that no row goes through
 the JVM, whose own writer is several times slower than the decoding. A task writes below a folder that no other attempt of it has, and
 only what is reported to the driver gets into a commit: a failed, repeated or speculative attempt leaves nothing behind that counts."""
 
@@ -60,9 +60,10 @@ def require_fitting(values: SimpleNamespace) -> None:
 
 
 def _require_fitting_format(values: SimpleNamespace) -> None:
-    if values.format not in ([], [PARQUET], [DELTA]):
-        raise UsageError(f"--format {' --format '.join(values.format)}: an export writes {PARQUET} or {DELTA}", "--format")
-    if values.format == [PARQUET] and values.mode == "append":
+    wanted = list(values.format)
+    if wanted not in ([], [PARQUET], [DELTA]):
+        raise UsageError(f"--format {' --format '.join(wanted)}: an export writes {PARQUET} or {DELTA}", "--format")
+    if wanted == [PARQUET] and values.mode == "append":
         raise UsageError(f"--format {PARQUET}: what appends makes tables of {DELTA}", "--format")
     if is_plain(values) and values.dry_run:
         raise UsageError("--dry-run goes with --mode append and --format delta", "--dry-run")
@@ -70,7 +71,7 @@ def _require_fitting_format(values: SimpleNamespace) -> None:
 
 def is_plain(values: SimpleNamespace) -> bool:
     """Return whether an export writes plain Parquet: it does unless it appends, or has another format."""
-    return values.mode != "append" and values.format != [DELTA]
+    return values.mode != "append" and DELTA not in values.format
 
 
 def is_done_without_spark(store: Store, values: SimpleNamespace) -> bool:

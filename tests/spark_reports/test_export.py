@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -17,12 +18,11 @@ from metashell.common.errors import LogCorruptError, MetashellError, UsageError
 from metashell.demo import demo_directory
 from metashell.tables.export.job import export
 from metashell.tables.export.plan import ExportOptions, ExportReport
-from metashell.tables.stores import open_store
+from metashell.tables.stores import Store, open_store
 from spark_reports import main as command
 from spark_reports import plain_export, session
 from spark_reports.plain_export import SUCCESS, WORK, ExportTask, export_plain
 from tests.spark_reports.lakes import Here, one_by_one
-from tests.tables.lake.dying import Died, Life
 from tests.tables.lake.lakes import SEGMENT, expected, node, segment, topics
 
 # pyspark itself warns: of sockets that it closes late, and of what it will call otherwise.
@@ -103,6 +103,31 @@ def test_what_is_there_is_refused_unless_it_is_overwritten(tmp_path: Path) -> No
         plain(Here(), tmp_path / "other", tmp_path / "new", overwrites=True)
 
 
+class Died(BaseException):
+    """The process is gone."""
+
+
+class DyingStore:
+    """A store whose process dies before step `last`: nothing happens from then on, not even what a handler of errors would do."""
+
+    def __init__(self, store: Store, steps: list[str], last: int) -> None:
+        self._store, self._steps, self._last = store, steps, last
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return found if name not in ("put", "put_file", "move", "remove", "remove_below") else partial(self._step, name, found)
+
+    def move_all(self, moves: Any) -> None:
+        for move in moves:
+            self.move(*move)
+
+    def _step(self, name: str, work: Any, *words: Any) -> Any:
+        if 0 <= self._last <= len(self._steps):
+            raise Died(name)
+        self._steps.append(f"{name} {words[0]}")
+        return work(*words)
+
+
 def test_a_driver_that_dies_at_any_step_leaves_no_export_that_says_it_is_whole_and_the_next_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,28 +137,29 @@ def test_a_driver_that_dies_at_any_step_leaves_no_export_that_says_it_is_whole_a
     old = tables(tmp_path / "base")
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
-    def overwrite(out: Path, life: Life) -> None:
+    def overwrite(out: Path, last: int = -1) -> list[str]:
+        steps: list[str] = []
         with monkeypatch.context() as patch:
-            patch.setattr(plain_export, "open_store", life.open)
+            patch.setattr(plain_export, "open_store", lambda place, **more: DyingStore(open_store(place, **more), steps, last))
             plain(Here(), out, tmp_path / "new", overwrites=True, tables=("topic",))
+        return steps
 
     shutil.copytree(tmp_path / "base", tmp_path / "whole")
-    life = Life()
-    overwrite(tmp_path / "whole", life)
+    steps = overwrite(tmp_path / "whole")
     new = tables(tmp_path / "whole")
     assert new != old and list(new) == ["faults", "topic"]
     seen = set()
-    for last in range(len(life.steps)):
+    for last, step in enumerate(steps):
         out = tmp_path / f"died-{last}"
         shutil.copytree(tmp_path / "base", out)
         with pytest.raises(Died):
-            overwrite(out, Life(last))
+            overwrite(out, last)
         if (out / SUCCESS).exists():
             found = tables(out)
-            assert found in (old, new), life.steps[last]
+            assert found in (old, new), step
             seen.add(found == new)
-        overwrite(out, Life())
-        assert tables(out) == new, life.steps[last]
+        overwrite(out)
+        assert tables(out) == new, step
         assert listed(out) == [SUCCESS, "faults.parquet", "topic.parquet"]
     assert seen == {False, True}
 
