@@ -1,8 +1,8 @@
-"""The job behind `spark-reports export`: plain Parquet (`plain_export`), or a lake by the code and the rules of `metashell export --append`.
+"""The job behind `spark-reports export`: plain Parquet (`plain_export`), or a lake by the rules of `metashell export --append`.
 
-Of a lake the driver plans, and commits what has been written; tasks decode their splits and write Parquet by pyarrow, so that no row goes through
-the JVM, whose own writer is several times slower than the decoding. A task writes below a folder that no other attempt of it has, and
-only what is reported to the driver gets into a commit: a failed, repeated or speculative attempt leaves nothing behind that counts."""
+Of a lake the driver plans, and commits what has been written. Tasks decode their splits and write Parquet by pyarrow, so that no row goes
+through the JVM, whose own writer is several times slower than the decoding. Each attempt of a task writes files of its own names, and only
+what is reported to the driver gets into a commit: a failed, repeated or speculative attempt leaves nothing behind that counts."""
 
 from __future__ import annotations
 

@@ -199,7 +199,10 @@ def test_an_executor_with_files_of_its_own_is_noticed(tmp_path: Path) -> None:
         (("timeline", "in", "--out", "out", "--table", "topic"), "--table goes with the jobs export and stream"),
         (("stream", "in", "--out", "out", "--format", "csv"), "--format csv: a stream writes Parquet"),
         (("export", "in", "--out", "out", "--format", "iceberg"), "--format iceberg: an export writes parquet or delta"),
-        (("export", "in", "--out", "out", "--format", "parquet", "--mode", "append"), "--format parquet: what appends makes tables of delta"),
+        (
+            ("export", "in", "--out", "out", "--format", "parquet", "--mode", "append"),
+            "--format parquet: what appends makes tables of delta",
+        ),
         (("export", "in", "--out", "out", "--replace"), "--replace goes with --mode append"),
         (("export", "in", "--out", "out", "--mode", "overwrite", "--replace"), "--replace goes with --mode append"),
     ],
