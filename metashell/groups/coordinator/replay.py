@@ -7,8 +7,9 @@ Source: the replay methods of org.apache.kafka.coordinator.group.GroupMetadataMa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from metashell.codec.java import names_in_order
 from metashell.codec.messages import GroupMetadataValue
@@ -23,7 +24,6 @@ from metashell.groups.consumer import (
     CONSUMER_REGEX,
     CONSUMER_TARGET,
     CONSUMER_TARGET_MEMBER,
-    LEAVE_EPOCH,
     NOTHING,
     ConsumerGroupMember,
     with_assignment,
@@ -101,344 +101,230 @@ def make_simple(group_id: str) -> Group:
     return ClassicGroup(group_id, ClassicState.EMPTY, -1)
 
 
-# ---- consumer groups
+# ---- consumer, share and streams groups
 
 NO_EPOCH: Final = -1
 """The epoch after a tombstone: of a group's target, which must precede the group's own, and of a member's assignment, as a member's."""
 
 
-def replay_consumer_group(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupMetadata, type 3."""
-    group_id = record.key.group_id
-    if record.value is not None:
-        group = _get_or_make_consumer_group(state, group_id, place)
-        group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
-        return
-    known = _known_consumer_group(state, group_id)
-    if known is None:
-        return
-    if known.members or known.targets or known.assignment_epoch != NO_EPOCH:
-        state.find("GROUP_NOT_EMPTY", group_id, f"deleted with {len(known.members)} members and {len(known.targets)} targets", place)
-    del state.groups[group_id]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModernKind:
+    """What differs in the records of consumer, share and streams groups.
 
+    Shape: `yields` says of a group of another kind whether it silently becomes one of this kind; of others a record is a finding, and
+    counts only with `takes_over`. `numbered` has epoch and hash of the group, `subscribed` and `assigned` return a member with what a
+    record says of it, `target` the value of a target. `vacate` takes from a member what it was assigned.
+    """
 
-def replay_consumer_partition_metadata(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupPartitionMetadata, type 4. Only 4.0 wrote it; newer releases delete it with the next epoch."""
-    group = (
-        _known_consumer_group(state, record.key.group_id)
-        if record.value is None
-        else _get_or_make_consumer_group(state, record.key.group_id, place)
-    )
-    if group is not None:
-        group.has_partition_metadata = record.value is not None
+    group_class: type[Any]
+    make_member: Callable[[str], Any]
+    yields: Callable[[Group], bool]
+    takes_over: bool = False
+    numbered: Callable[[Any, Any], None]
+    subscribed: Callable[[Any, Any], Any]
+    assigned: Callable[[Any, Any], Any]
+    vacate: Callable[[Any, Any], None]
+    target: Callable[[Any], Any]
 
+    def find(self, state: State, record: Record, place: Place) -> Any:
+        """Return the record's group, which a value creates; None if there is nothing to do."""
+        group_id = record.key.group_id
+        group = state.groups.get(group_id)
+        if isinstance(group, self.group_class):
+            return group
+        if record.value is None:
+            return None
+        if group is not None and not self.yields(group):
+            state.find_other_kind(group, self.group_class.type, place)
+            if not self.takes_over:
+                return None
+        made = state.groups[group_id] = self.group_class(group_id)
+        return made
 
-def replay_consumer_member(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupMemberMetadata, type 5."""
-    group_id, member_id = record.key.group_id, record.key.member_id
-    if record.value is not None:
-        group = _get_or_make_consumer_group(state, group_id, place)
-        group.put(with_metadata(group.members.get(member_id) or ConsumerGroupMember(member_id), record.value))
-        return
-    known = _known_consumer_group(state, group_id)
-    if known is None or member_id not in known.members:
-        return
-    if known.members[member_id].epoch != LEAVE_EPOCH or member_id in known.targets:
-        state.find("MEMBER_NOT_GONE", group_id, f"member {member_id} deleted while it has an assignment or a target", place)
-    known.remove(member_id)
-
-
-def replay_consumer_target(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupTargetAssignmentMetadata, type 6."""
-    group_id = record.key.group_id
-    if record.value is not None:
-        group = _get_or_make_consumer_group(state, group_id, place)
-        group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
-        return
-    known = _known_consumer_group(state, group_id)
-    if known is None:
-        return
-    if known.targets:
-        state.find("TARGETS_NOT_GONE", group_id, f"target deleted while {len(known.targets)} members have one", place)
-    known.assignment_epoch, known.assignment_ms = NO_EPOCH, 0
-
-
-def replay_consumer_target_member(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupTargetAssignmentMember, type 7."""
-    group_id, member_id = record.key.group_id, record.key.member_id
-    if record.value is not None:
-        _get_or_make_consumer_group(state, group_id, place).targets[member_id] = {
-            topic.topic_id: topic.partitions for topic in record.value.topic_partitions
-        }
-        return
-    known = _known_consumer_group(state, group_id)
-    if known is not None:
-        known.targets.pop(member_id, None)
-
-
-def replay_consumer_current(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupCurrentMemberAssignment, type 8."""
-    group_id, member_id = record.key.group_id, record.key.member_id
-    if record.value is not None:
-        group = _get_or_make_consumer_group(state, group_id, place)
-        for topic_id, partition in group.put(with_assignment(group.members.get(member_id) or ConsumerGroupMember(member_id), record.value)):
-            text = f"{uuid_text(topic_id)}-{partition} goes to {member_id} with epoch {record.value.member_epoch} while it is held"
-            state.find("OWNERSHIP_OVERLAP", group_id, text, place)
-        return
-    known = _known_consumer_group(state, group_id)
-    member = None if known is None else known.members.get(member_id)
-    if known is not None and member is not None:
-        known.put(member._replace(epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NOTHING, revoking=NOTHING))
-
-
-def replay_consumer_regex(state: State, record: Record, place: Place) -> None:
-    """Replay ConsumerGroupRegularExpression, type 16."""
-    group_id, regex = record.key.group_id, record.key.regular_expression
-    if record.value is not None:
-        resolved = Resolved(frozenset(record.value.topics), record.value.version, record.value.timestamp)
-        _get_or_make_consumer_group(state, group_id, place).resolve(regex, resolved)
-        return
-    known = _known_consumer_group(state, group_id)
-    if known is not None:
-        known.resolve(regex, None)
-
-
-def _known_consumer_group(state: State, group_id: str) -> ConsumerGroup | None:
-    group = state.groups.get(group_id)
-    return group if isinstance(group, ConsumerGroup) else None
-
-
-def _get_or_make_consumer_group(state: State, group_id: str, place: Place) -> ConsumerGroup:
-    """Return the group, a new one if there is none or only a simple classic group, which offsets made."""
-    group = state.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    if group is not None and not (group.type == "classic" and group.is_empty and not group.protocol_type):
-        state.find_other_kind(group, ConsumerGroup.type, place)
-    made = state.groups[group_id] = ConsumerGroup(group_id)
-    return made
-
-
-CONSUMER_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
-    CONSUMER_GROUP: replay_consumer_group,
-    CONSUMER_PARTITION_METADATA: replay_consumer_partition_metadata,
-    CONSUMER_MEMBER: replay_consumer_member,
-    CONSUMER_TARGET: replay_consumer_target,
-    CONSUMER_TARGET_MEMBER: replay_consumer_target_member,
-    CONSUMER_CURRENT: replay_consumer_current,
-    CONSUMER_REGEX: replay_consumer_regex,
-}
-
-
-# ---- share groups
-
-
-def _share_group_of(state: State, record: Record, place: Place) -> ShareGroup | None:
-    """Return the record's group, which a value creates; None if a tombstone has nothing to do."""
-    group_id = record.key.group_id
-    group = state.groups.get(group_id)
-    if isinstance(group, ShareGroup):
-        return group
-    if group is not None:
+    def replay_group(self, state: State, record: Record, place: Place, group: Any) -> None:
         if record.value is not None:
-            state.find_other_kind(group, ShareGroup.type, place)
-        return None
-    if record.value is None:
-        return None
-    made = state.groups[group_id] = ShareGroup(group_id)
-    return made
+            self.numbered(group, record.value)
+            return
+        if group.members or group.targets or group.assignment_epoch != NO_EPOCH:
+            text = f"deleted with {len(group.members)} members and {len(group.targets)} targets"
+            state.find("GROUP_NOT_EMPTY", group.group_id, text, place)
+        del state.groups[group.group_id]
 
-
-def replay_share_group(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is None:
-        return
-    if record.value is not None:
-        group.epoch, group.metadata_hash = record.value.epoch, record.value.metadata_hash
-        return
-    _delete_group(state, group, place)
-
-
-def replay_share_member(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is None:
-        return
-    member_id, value = record.key.member_id, record.value
-    if value is None:
+    def replay_member(self, state: State, record: Record, place: Place, group: Any) -> None:
+        member_id = record.key.member_id
         known = group.members.get(member_id)
-        if known is not None and (known.epoch != NO_EPOCH or member_id in group.targets):
-            state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} is deleted while it has an epoch or a target", place)
-        group.remove(member_id)
-        return
-    known = group.members.get(member_id) or ShareGroupMember(member_id)
-    group.put(
-        known._replace(
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            names=names_in_order(value.subscribed_topic_names),
-        )
+        if record.value is not None:
+            group.put(self.subscribed(known or self.make_member(member_id), record.value))
+        elif known is not None:
+            if known.epoch != NO_EPOCH or member_id in group.targets:
+                state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} deleted while it has an assignment or a target", place)
+            group.remove(member_id)
+
+    def replay_target(self, state: State, record: Record, place: Place, group: Any) -> None:
+        """Replay the epoch of a group's target, not its members' parts."""
+        if record.value is not None:
+            group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
+            return
+        if group.targets:
+            state.find("TARGETS_NOT_GONE", group.group_id, f"target deleted while {len(group.targets)} members have one", place)
+        group.assignment_epoch, group.assignment_ms = NO_EPOCH, 0
+
+    def replay_target_member(self, state: State, record: Record, place: Place, group: Any) -> None:
+        if record.value is None:
+            group.targets.pop(record.key.member_id, None)
+        else:
+            group.targets[record.key.member_id] = self.target(record.value)
+
+    def replay_current(self, state: State, record: Record, place: Place, group: Any) -> None:
+        member_id = record.key.member_id
+        known = group.members.get(member_id)
+        if record.value is None:
+            if known is not None:
+                self.vacate(group, known)
+            return
+        for topic_id, partition in group.put(self.assigned(known or self.make_member(member_id), record.value)) or ():
+            text = f"{uuid_text(topic_id)}-{partition} goes to {member_id} with epoch {record.value.member_epoch} while it is held"
+            state.find("OWNERSHIP_OVERLAP", group.group_id, text, place)
+
+    def replays(self, functions: Mapping[int, ModernReplay]) -> dict[int, Replay]:
+        """Return the functions by record type, each for the group of its record."""
+
+        def of_group(function: ModernReplay) -> Replay:
+            def replay_record(state: State, record: Record, place: Place) -> None:
+                group = self.find(state, record, place)
+                if group is not None:
+                    function(state, record, place, group)
+
+            return replay_record
+
+        return {type: of_group(function) for type, function in functions.items()}
+
+
+ModernReplay = Callable[[State, Record, Place, Any], None]
+
+
+def _number(group: ConsumerGroup | ShareGroup, value: Any) -> None:
+    group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+
+
+def _targets_by_topic(value: Any) -> dict[bytes, tuple[int, ...]]:
+    return {topic.topic_id: topic.partitions for topic in value.topic_partitions}
+
+
+_CONSUMER: Final = ModernKind(
+    group_class=ConsumerGroup,
+    make_member=ConsumerGroupMember,
+    # Offsets make a simple classic group, which a consumer group replaces.
+    yields=lambda group: group.type == ClassicGroup.type and group.is_empty and not group.protocol_type,
+    takes_over=True,
+    numbered=_number,
+    subscribed=with_metadata,
+    assigned=with_assignment,
+    vacate=lambda group, known: group.put(known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NOTHING, revoking=NOTHING)),
+    target=_targets_by_topic,
+)
+
+
+def _replay_partition_metadata(state: State, record: Record, place: Place, group: ConsumerGroup) -> None:
+    """Replay ConsumerGroupPartitionMetadata. Only 4.0 wrote it; newer releases delete it with the next epoch."""
+    group.has_partition_metadata = record.value is not None
+
+
+def _replay_regex(state: State, record: Record, place: Place, group: ConsumerGroup) -> None:
+    value = record.value
+    resolved = None if value is None else Resolved(frozenset(value.topics), value.version, value.timestamp)
+    group.resolve(record.key.regular_expression, resolved)
+
+
+CONSUMER_REPLAYS: Final = _CONSUMER.replays(
+    {
+        CONSUMER_GROUP: _CONSUMER.replay_group,
+        CONSUMER_PARTITION_METADATA: _replay_partition_metadata,
+        CONSUMER_MEMBER: _CONSUMER.replay_member,
+        CONSUMER_TARGET: _CONSUMER.replay_target,
+        CONSUMER_TARGET_MEMBER: _CONSUMER.replay_target_member,
+        CONSUMER_CURRENT: _CONSUMER.replay_current,
+        CONSUMER_REGEX: _replay_regex,
+    }
+)
+
+_SHARE: Final = ModernKind(
+    group_class=ShareGroup,
+    make_member=ShareGroupMember,
+    yields=lambda group: False,
+    numbered=_number,
+    subscribed=lambda member, value: member._replace(
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        names=names_in_order(value.subscribed_topic_names),
+    ),
+    assigned=lambda member, value: member._replace(
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=value.state,
+        assigned={topic.topic_id: topic.partitions for topic in value.assigned_partitions},
+    ),
+    vacate=lambda group, known: group.put(known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_PARTITIONS)),
+    target=_targets_by_topic,
+)
+
+
+def _replay_share_state(state: State, record: Record, place: Place, group: ShareGroup) -> None:
+    group.share_state = None if record.value is None else share_state_of(record.value)
+
+
+SHARE_REPLAYS: Final = _SHARE.replays(
+    {
+        SHARE_GROUP: _SHARE.replay_group,
+        SHARE_MEMBER: _SHARE.replay_member,
+        SHARE_TARGET: _SHARE.replay_target,
+        SHARE_TARGET_MEMBER: _SHARE.replay_target_member,
+        SHARE_CURRENT: _SHARE.replay_current,
+        SHARE_STATE: _replay_share_state,
+    }
+)
+
+
+def _number_streams(group: StreamsGroup, value: Any) -> None:
+    group.epoch, group.metadata_hash, group.validated_epoch = value.epoch, value.metadata_hash, value.validated_topology_epoch
+    group.described = DescriptionEpochs(value.stored_description_topology_epoch, value.failed_description_topology_epoch)
+    group.configs = tuple((config.key, config.value) for config in value.last_assignment_configs or ())
+
+
+def _vacate_streams(group: StreamsGroup, known: StreamsGroupMember) -> None:
+    # Not by `put`: the instance id may be another member's by now.
+    group.members[known.member_id] = known._replace(
+        epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS, epochs={}
     )
 
 
-def replay_share_target(state: State, record: Record, place: Place) -> None:
-    _replay_target(state, _share_group_of(state, record, place), record, place)
+_STREAMS: Final = ModernKind(
+    group_class=StreamsGroup,
+    make_member=StreamsGroupMember,
+    yields=lambda group: group.is_empty,
+    numbered=_number_streams,
+    subscribed=member_from_record,
+    assigned=current_from_record,
+    vacate=_vacate_streams,
+    target=lambda value: Tasks(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)),
+)
 
 
-def replay_share_target_member(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is None:
-        return
-    if record.value is None:
-        group.targets.pop(record.key.member_id, None)
-    else:
-        group.targets[record.key.member_id] = {topic.topic_id: topic.partitions for topic in record.value.topic_partitions}
+def _replay_topology(state: State, record: Record, place: Place, group: StreamsGroup) -> None:
+    group.topology, group.configured = record.value, None
 
 
-def replay_share_current(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is None:
-        return
-    member_id, value = record.key.member_id, record.value
-    known = group.members.get(member_id)
-    if value is None:
-        if known is not None:
-            group.put(known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_PARTITIONS))
-        return
-    group.put(
-        (known or ShareGroupMember(member_id))._replace(
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=value.state,
-            assigned={topic.topic_id: topic.partitions for topic in value.assigned_partitions},
-        )
-    )
-
-
-def replay_share_state(state: State, record: Record, place: Place) -> None:
-    group = _share_group_of(state, record, place)
-    if group is not None:
-        group.share_state = None if record.value is None else share_state_of(record.value)
-
-
-SHARE_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
-    SHARE_GROUP: replay_share_group,
-    SHARE_MEMBER: replay_share_member,
-    SHARE_TARGET: replay_share_target,
-    SHARE_TARGET_MEMBER: replay_share_target_member,
-    SHARE_CURRENT: replay_share_current,
-    SHARE_STATE: replay_share_state,
-}
-
-
-def _replay_target(state: State, group: ShareGroup | StreamsGroup | None, record: Record, place: Place) -> None:
-    """Replay the target of a share or streams group: its epoch, not its members' partitions."""
-    if group is None:
-        return
-    if record.value is not None:
-        group.assignment_epoch, group.assignment_ms = record.value.assignment_epoch, record.value.assignment_timestamp
-        return
-    if group.targets:
-        state.find("TARGET_NOT_EMPTY", group.group_id, "the target is deleted while members have one", place)
-    group.assignment_epoch, group.assignment_ms = NO_EPOCH, 0
-
-
-def _delete_group(state: State, group: ShareGroup | StreamsGroup, place: Place) -> None:
-    """Delete a share or streams group, with a finding if the records before its tombstone left something of it."""
-    if group.members or group.targets or group.assignment_epoch != NO_EPOCH:
-        state.find("GROUP_NOT_EMPTY", group.group_id, "the group is deleted while it has members or a target", place)
-    del state.groups[group.group_id]
-
-
-# ---- streams groups
-
-
-def _streams_group_of(state: State, record: Record, place: Place) -> StreamsGroup | None:
-    """Return the record's group. A value creates it, or replaces an empty group of another kind. None if there is nothing to do."""
-    group_id = record.key.group_id
-    group = state.groups.get(group_id)
-    if isinstance(group, StreamsGroup):
-        return group
-    if record.value is None:
-        return None
-    if group is not None and not group.is_empty:
-        state.find_other_kind(group, StreamsGroup.type, place)
-        return None
-    made = state.groups[group_id] = StreamsGroup(group_id)
-    return made
-
-
-def replay_streams_group(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is None:
-        return
-    value = record.value
-    if value is not None:
-        group.epoch, group.metadata_hash, group.validated_epoch = value.epoch, value.metadata_hash, value.validated_topology_epoch
-        group.described = DescriptionEpochs(value.stored_description_topology_epoch, value.failed_description_topology_epoch)
-        group.configs = tuple((config.key, config.value) for config in value.last_assignment_configs or ())
-        return
-    _delete_group(state, group, place)
-
-
-def replay_streams_topology(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is not None:
-        group.topology = record.value
-        group.configured = None
-
-
-def replay_streams_member(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is None:
-        return
-    member_id = record.key.member_id
-    known = group.members.get(member_id)
-    if record.value is not None:
-        group.put(member_from_record(known or StreamsGroupMember(member_id), record.value))
-        return
-    if known is not None and (known.epoch != NO_EPOCH or member_id in group.targets):
-        state.find("MEMBER_NOT_GONE", group.group_id, f"member {member_id} is deleted while it has an epoch or a target", place)
-    group.remove(member_id)
-
-
-def replay_streams_target(state: State, record: Record, place: Place) -> None:
-    _replay_target(state, _streams_group_of(state, record, place), record, place)
-
-
-def replay_streams_target_member(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is None:
-        return
-    value = record.value
-    if value is None:
-        group.targets.pop(record.key.member_id, None)
-    else:
-        group.targets[record.key.member_id] = Tasks(
-            tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)
-        )
-
-
-def replay_streams_current(state: State, record: Record, place: Place) -> None:
-    group = _streams_group_of(state, record, place)
-    if group is None:
-        return
-    member_id = record.key.member_id
-    known = group.members.get(member_id)
-    if record.value is not None:
-        group.put(current_from_record(known or StreamsGroupMember(member_id), record.value))
-    elif known is not None:
-        group.members[member_id] = known._replace(epoch=NO_EPOCH, previous_epoch=NO_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS, epochs={})
-
-
-STREAMS_REPLAYS: Final[dict[int, Callable[[State, Record, Place], None]]] = {
-    STREAMS_GROUP: replay_streams_group,
-    STREAMS_MEMBER: replay_streams_member,
-    STREAMS_TARGET: replay_streams_target,
-    STREAMS_TARGET_MEMBER: replay_streams_target_member,
-    STREAMS_CURRENT: replay_streams_current,
-    STREAMS_TOPOLOGY: replay_streams_topology,
-}
+STREAMS_REPLAYS: Final = _STREAMS.replays(
+    {
+        STREAMS_GROUP: _STREAMS.replay_group,
+        STREAMS_MEMBER: _STREAMS.replay_member,
+        STREAMS_TARGET: _STREAMS.replay_target,
+        STREAMS_TARGET_MEMBER: _STREAMS.replay_target_member,
+        STREAMS_CURRENT: _STREAMS.replay_current,
+        STREAMS_TOPOLOGY: _replay_topology,
+    }
+)
 
 
 # ---- committed offsets
