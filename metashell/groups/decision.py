@@ -10,7 +10,7 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager.appendGroupMetad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, NamedTuple
@@ -118,6 +118,54 @@ class Record(NamedTuple):
     key: Any
     value: Any = None
     version: int = 0
+
+
+class GroupRecords(NamedTuple):
+    """The records that consumer, share and streams groups have alike; all but `word` are record types.
+
+    Shape: a record without value is a tombstone. `word` begins the names of the keys, as in ConsumerGroupMetadataKey.
+    """
+
+    word: str
+    group: int
+    member: int
+    target: int
+    target_member: int
+    current: int
+
+    def of_group(self, group_id: str, value: Any = None) -> Record:
+        return Record(self.group, self._key("Metadata")(group_id=group_id), value)
+
+    def of_member(self, group_id: str, member_id: str, value: Any = None) -> Record:
+        return Record(self.member, self._key("MemberMetadata")(group_id=group_id, member_id=member_id), value)
+
+    def of_target(self, group_id: str, value: Any = None) -> Record:
+        return Record(self.target, self._key("TargetAssignmentMetadata")(group_id=group_id), value)
+
+    def of_target_member(self, group_id: str, member_id: str, value: Any = None) -> Record:
+        return Record(self.target_member, self._key("TargetAssignmentMember")(group_id=group_id, member_id=member_id), value)
+
+    def of_current(self, group_id: str, member_id: str, value: Any = None) -> Record:
+        return Record(self.current, self._key("CurrentMemberAssignment")(group_id=group_id, member_id=member_id), value)
+
+    def member_tombstones(self, group_id: str, member_id: str) -> list[Record]:
+        """Return the records that remove a member, in Kafka's order. Replay relies on it."""
+        return [self.of_current(group_id, member_id), self.of_target_member(group_id, member_id), self.of_member(group_id, member_id)]
+
+    def group_tombstones(self, group_id: str, member_ids: Iterable[str], more: Iterable[Record] = ()) -> list[Record]:
+        """Return the records that remove a group, in Kafka's order. `more` come before that of the group itself."""
+        ids = list(member_ids)
+        return [
+            *(self.of_current(group_id, id) for id in ids),
+            *(self.of_target_member(group_id, id) for id in ids),
+            self.of_target(group_id),
+            *(self.of_member(group_id, id) for id in ids),
+            *more,
+            self.of_group(group_id),
+        ]
+
+    def _key(self, name: str) -> Any:
+        return getattr(messages, f"{self.word}Group{name}Key")
 
 
 class Place(NamedTuple):

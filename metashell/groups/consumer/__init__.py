@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, Protocol
 
 from metashell.codec import messages
 from metashell.codec.java import hash_order, names_in_order
-from metashell.groups.decision import Record
+from metashell.groups.decision import GroupRecords, Record
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
 
@@ -178,12 +178,12 @@ Target = Mapping[bytes, tuple[int, ...]]
 """A member's target assignment: topic id -> partitions."""
 
 
+RECORDS: Final = GroupRecords("Consumer", CONSUMER_GROUP, CONSUMER_MEMBER, CONSUMER_TARGET, CONSUMER_TARGET_MEMBER, CONSUMER_CURRENT)
+member_tombstones: Final = RECORDS.member_tombstones
+
+
 def group_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    return Record(
-        CONSUMER_GROUP,
-        messages.ConsumerGroupMetadataKey(group_id=group_id),
-        messages.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
-    )
+    return RECORDS.of_group(group_id, messages.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash))
 
 
 def member_record(group_id: str, member: ConsumerGroupMember) -> Record:
@@ -207,18 +207,18 @@ def member_record(group_id: str, member: ConsumerGroupMember) -> Record:
             ),
         ),
     )
-    return Record(CONSUMER_MEMBER, messages.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+    return RECORDS.of_member(group_id, member.member_id, value)
 
 
 def target_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
     value = messages.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
-    return Record(CONSUMER_TARGET, messages.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    return RECORDS.of_target(group_id, value)
 
 
 def target_member_record(group_id: str, member_id: str, target: Target) -> Record:
     made = messages.ConsumerGroupTargetAssignmentMemberValue
     value = made(topic_partitions=tuple(made.TopicPartition(topic_id=id, partitions=partitions) for id, partitions in target.items()))
-    return Record(CONSUMER_TARGET_MEMBER, messages.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+    return RECORDS.of_target_member(group_id, member_id, value)
 
 
 def current_record(group_id: str, member: ConsumerGroupMember) -> Record:
@@ -229,7 +229,7 @@ def current_record(group_id: str, member: ConsumerGroupMember) -> Record:
         assigned_partitions=_topics(member.assigned),
         partitions_pending_revocation=_topics(member.revoking),
     )
-    return Record(CONSUMER_CURRENT, messages.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+    return RECORDS.of_current(group_id, member.member_id, value)
 
 
 def _topics(partitions: Held) -> tuple[messages.ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions, ...]:
@@ -251,27 +251,10 @@ def partition_metadata_tombstone(group_id: str) -> Record:
     return Record(CONSUMER_PARTITION_METADATA, messages.ConsumerGroupPartitionMetadataKey(group_id=group_id))
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Return the records that remove a member. Replay relies on their order."""
-    return [
-        Record(CONSUMER_CURRENT, messages.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
-        Record(CONSUMER_TARGET_MEMBER, messages.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),
-        Record(CONSUMER_MEMBER, messages.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)),
-    ]
-
-
 def group_tombstones(group_id: str, member_ids: Iterable[str], regexes: Iterable[str]) -> list[Record]:
     """Return the records that remove a group with its members and regular expressions."""
-    by_member = [member_tombstones(group_id, member_id) for member_id in member_ids]
-    return [
-        *(current for current, _, _ in by_member),
-        *(target for _, target, _ in by_member),
-        Record(CONSUMER_TARGET, messages.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)),
-        *(member for _, _, member in by_member),
-        *(regex_tombstone(group_id, regex) for regex in regexes),
-        partition_metadata_tombstone(group_id),
-        Record(CONSUMER_GROUP, messages.ConsumerGroupMetadataKey(group_id=group_id)),
-    ]
+    more = [*(regex_tombstone(group_id, regex) for regex in regexes), partition_metadata_tombstone(group_id)]
+    return RECORDS.group_tombstones(group_id, member_ids, more)
 
 
 def describe_group(

@@ -16,7 +16,7 @@ from typing import ClassVar, Final, NamedTuple
 from metashell.codec import messages
 from metashell.codec.error_codes import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 from metashell.codec.java import TimelineMap
-from metashell.groups.decision import GroupError, Record
+from metashell.groups.decision import GroupError, GroupRecords, Record
 from metashell.groups.state import CommitClaim, Group
 from metashell.groups.topics import Topics
 from metashell.groups.view import GroupDescription, GroupSummary, MemberDescription, named_parts
@@ -162,6 +162,7 @@ SHARE_TARGET: Final = 12
 SHARE_TARGET_MEMBER: Final = 13
 SHARE_CURRENT: Final = 14
 SHARE_STATE: Final = 15
+RECORDS: Final = GroupRecords("Share", SHARE_GROUP, SHARE_MEMBER, SHARE_TARGET, SHARE_TARGET_MEMBER, SHARE_CURRENT)
 
 
 def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> ShareState:
@@ -175,27 +176,8 @@ def share_state_of(value: messages.ShareGroupStatePartitionMetadataValue) -> Sha
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Record]:
     """Return the records that remove a group, in Kafka's order."""
-    ids = list(member_ids)
-    return [
-        *(_current_tombstone(group_id, id) for id in ids),
-        *(_target_tombstone(group_id, id) for id in ids),
-        Record(SHARE_TARGET, messages.ShareGroupTargetAssignmentMetadataKey(group_id=group_id)),
-        *(_member_tombstone(group_id, id) for id in ids),
-        Record(SHARE_STATE, messages.ShareGroupStatePartitionMetadataKey(group_id=group_id)),
-        Record(SHARE_GROUP, messages.ShareGroupMetadataKey(group_id=group_id)),
-    ]
-
-
-def _current_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(SHARE_CURRENT, messages.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id))
-
-
-def _target_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(SHARE_TARGET_MEMBER, messages.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id))
-
-
-def _member_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(SHARE_MEMBER, messages.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id))
+    state = Record(SHARE_STATE, messages.ShareGroupStatePartitionMetadataKey(group_id=group_id))
+    return RECORDS.group_tombstones(group_id, member_ids, [state])
 
 
 class NamedPartitions(NamedTuple):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from metashell.codec import messages
-from metashell.groups.decision import Record
+from metashell.groups.decision import GroupRecords, Record
 
 TaskId = tuple[str, int]
 """Subtopology and partition."""
@@ -119,6 +119,9 @@ STREAMS_TARGET_MEMBER: Final = 21
 STREAMS_CURRENT: Final = 22
 STREAMS_TOPOLOGY: Final = 23
 
+RECORDS: Final = GroupRecords("Streams", STREAMS_GROUP, STREAMS_MEMBER, STREAMS_TARGET, STREAMS_TARGET_MEMBER, STREAMS_CURRENT)
+member_tombstones: Final = RECORDS.member_tombstones
+
 NOT_VALIDATED: Final = -1
 Configs = tuple[tuple[str, str], ...]
 
@@ -145,7 +148,7 @@ def group_record(
         stored_description_topology_epoch=described.stored,
         failed_description_topology_epoch=described.failed,
     )
-    return Record(STREAMS_GROUP, messages.StreamsGroupMetadataKey(group_id=group_id), value)
+    return RECORDS.of_group(group_id, value)
 
 
 def topology_record(group_id: str, topology: messages.StreamsGroupTopologyValue) -> Record:
@@ -165,19 +168,19 @@ def member_record(group_id: str, member: StreamsGroupMember) -> Record:
         user_endpoint=None if member.endpoint is None else kind.Endpoint(host=member.endpoint.host, port=member.endpoint.port),
         client_tags=tuple(kind.KeyValue(key=key, value=value) for key, value in member.client_tags),
     )
-    return Record(STREAMS_MEMBER, messages.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+    return RECORDS.of_member(group_id, member.member_id, value)
 
 
 def target_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
     value = messages.StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
-    return Record(STREAMS_TARGET, messages.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    return RECORDS.of_target(group_id, value)
 
 
 def target_member_record(group_id: str, member_id: str, target: Tasks) -> Record:
     kind = messages.StreamsGroupTargetAssignmentMemberValue
     active, standby, warmup = (task_entries(kind.TaskIds, tasks) for tasks in target)
     value = kind(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
-    return Record(STREAMS_TARGET_MEMBER, messages.StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+    return RECORDS.of_target_member(group_id, member_id, value)
 
 
 def current_record(group_id: str, member: StreamsGroupMember) -> Record:
@@ -193,7 +196,7 @@ def current_record(group_id: str, member: StreamsGroupMember) -> Record:
         standby_tasks_pending_revocation=task_entries(kind.TaskIds, member.revoking.standby),
         warmup_tasks_pending_revocation=task_entries(kind.TaskIds, member.revoking.warmup),
     )
-    return Record(STREAMS_CURRENT, messages.StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+    return RECORDS.of_current(group_id, member.member_id, value)
 
 
 def member_from_record(known: StreamsGroupMember, value: messages.StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
@@ -229,34 +232,10 @@ def current_from_record(known: StreamsGroupMember, value: messages.StreamsGroupC
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Return the records that remove a member, in Kafka's order."""
-    return [_current_tombstone(group_id, member_id), _target_tombstone(group_id, member_id), _member_tombstone(group_id, member_id)]
-
-
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Record]:
     """Return the records that remove a group, in Kafka's order."""
-    ids = list(member_ids)
-    return [
-        *(_current_tombstone(group_id, id) for id in ids),
-        *(_target_tombstone(group_id, id) for id in ids),
-        Record(STREAMS_TARGET, messages.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id)),
-        *(_member_tombstone(group_id, id) for id in ids),
-        Record(STREAMS_GROUP, messages.StreamsGroupMetadataKey(group_id=group_id)),
-        Record(STREAMS_TOPOLOGY, messages.StreamsGroupTopologyKey(group_id=group_id)),
-    ]
-
-
-def _current_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(STREAMS_CURRENT, messages.StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id))
-
-
-def _target_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(STREAMS_TARGET_MEMBER, messages.StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id))
-
-
-def _member_tombstone(group_id: str, member_id: str) -> Record:
-    return Record(STREAMS_MEMBER, messages.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id))
+    topology = Record(STREAMS_TOPOLOGY, messages.StreamsGroupTopologyKey(group_id=group_id))
+    return [*RECORDS.group_tombstones(group_id, member_ids), topology]
 
 
 def _with_epochs(kind: Any, tasks: frozenset[TaskId], epochs: Epochs) -> tuple[Any, ...]:
