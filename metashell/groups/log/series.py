@@ -77,6 +77,7 @@ def find_series(timeline: Timeline, log: ServerLog | None = None) -> list[Series
         *_replaced(timeline),
         *_returns(timeline, {} if log is None else ends_of(timeline, log)),
         *_topics(timeline),
+        *_changed_topics(timeline),
         *_unfinished(timeline),
         *_set_back(timeline),
         *_unasked(timeline),
@@ -325,6 +326,23 @@ def _topics(timeline: Timeline) -> Iterator[Series]:
         rests_on=tuple(rests),
         cannot_show="who creates the topics (metashell groups reads the group's log; the metadata log has when)",
         details={"topics": list(appeared), "rebalances": len(timeline.rebalances) - 1},
+    )
+
+
+def _changed_topics(timeline: Timeline) -> Iterator[Series]:
+    """Find rebalances that follow changes of topics without a new name, such as partitions that are added time and again."""
+    found = [one.began for one in timeline.rebalances[1:] if any(cause.kind == "topics" and not cause.topics for cause in one.causes)]
+    if len(found) < TIMES_MIN or 2 * len(found) < len(timeline.rebalances):
+        return
+    others = len(timeline.rebalances) - 1 - len(found)
+    each = "each rebalance follows" if not others else f"{len(found)} of {len(timeline.rebalances) - 1} rebalances follow"
+    yield Series(
+        kind="changed-topics",
+        text=f"{each} a change of its topics that brings no new name, in {_span(found)}: partitions are added, or topics are deleted",
+        count=len(found),
+        moments=tuple(found),
+        rests_on=(f"{_records(found)}: equal members and subscriptions, and other partitions or another hash of the topics",),
+        cannot_show="who changes the topics (metashell groups reads the group's log; the metadata log has when)",
     )
 
 

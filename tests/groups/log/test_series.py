@@ -86,6 +86,13 @@ def test_topics_that_appear_are_named(group_id: str, start: str) -> None:
     assert {f"{prefix}_{number}" for number in range(1, 8)} <= set(series.details["topics"])
 
 
+def test_a_topic_that_grows_over_and_over_is_what_the_rebalances_follow() -> None:
+    series = only(find_series(told("g", [generation(number, {"a": list(range(2 + number))}) for number in range(5)])))
+    assert (series.kind, series.count) == ("changed-topics", 4)
+    assert series.text.startswith("each rebalance follows a change of its topics that brings no new name, in 3 s ")
+    assert find_series(told("g", [generation(number, {"a": list(range(2 + number))}) for number in range(3)])) == []
+
+
 # ---- thresholds
 
 
