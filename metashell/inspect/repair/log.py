@@ -14,11 +14,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from metashell.common.errors import LogCorruptError
 from metashell.common.values import OffsetAndEpoch
 from metashell.disk.files import open_file
 from metashell.disk.indexes import OFFSET_ENTRY
 from metashell.disk.mend import FileChange
 from metashell.disk.names import BOOTSTRAP_SNAPSHOT, METADATA_DIRECTORY, checkpoint_name, index_name, parse_name
+from metashell.disk.properties import Acknowledged, directory_id_of, find_loss, read_acknowledged
 from metashell.disk.recovery import segment_files
 from metashell.disk.segment import first_snapshot_fault
 from metashell.disk.state_files import read_recovery_point
@@ -142,6 +144,25 @@ def ways_without_a_vote(facts: RepairFacts) -> tuple[str, ...]:
             "and --no-initial-controllers, start it, and metashell quorum add-controller once it has caught up"
         )
     return (*ways, f"where no majority of the voters is left: {restore}")
+
+
+def lost_log_items(facts: RepairFacts) -> Iterator[Refusal]:
+    """A metadata directory that is gone, where the proof beside meta.properties says that there was one, and that did not move."""
+    proof = proof_of(facts)
+    reason = None if proof is None else find_loss(proof, 0, 0, None)
+    logs = [one.metadata for one in facts.siblings if one.metadata is not None]
+    has_moved = proof is not None and any(find_loss(proof, log.end_offset, log.last_epoch, None) is None for log in logs)
+    if reason is not None and not has_moved:
+        yield Refusal("damaged_log", facts.folder, f"{METADATA_DIRECTORY} is gone: {reason}", ways_without_a_vote(facts))
+
+
+def proof_of(facts: RepairFacts) -> Acknowledged | None:
+    """The proof of what our server has acknowledged on this directory; None without one for its id."""
+    try:
+        proof = read_acknowledged(facts.own.path)
+    except (OSError, LogCorruptError):
+        return None
+    return None if proof is None or proof.directory_id != directory_id_of(facts.own.path) else proof
 
 
 def checkpoint_items(facts: RepairFacts) -> Iterator[Step | Refusal]:

@@ -22,7 +22,7 @@ from metashell.disk.names import METADATA_DIRECTORY, PARTITION_METADATA, parse_n
 from metashell.disk.state_files import format_topic_id, read_leader_epochs
 from metashell.inspect.repair.facts import Refusal, RepairFacts, RepairRequest, Step, judge_log, read_repair_facts
 from metashell.inspect.repair.identity import identity_step
-from metashell.inspect.repair.log import checkpoint_items, tail_items
+from metashell.inspect.repair.log import checkpoint_items, lost_log_items, tail_items
 from metashell.inspect.repair.small_files import quorum_state_items, small_file_items
 from metashell.inspect.verify.output import start_of
 from metashell.metadata.checks import judge_disks
@@ -146,6 +146,8 @@ def plan_repair(request: RepairRequest) -> RepairPlan:
         if not any(item.check == "quorum_state_form" for item in found):
             is_damaged = any(isinstance(item, Refusal) and item.check in _DAMAGE for item in found)
             found += (_left(facts, item) if is_damaged and isinstance(item, Step) else item for item in quorum_state_items(facts))
+    else:
+        found += lost_log_items(facts)
     found += topic_items(facts)
     changed = {item.change.file for item in found if isinstance(item, Step)}
     found += [item for item in _leftover_items(facts) if item.change.file not in changed]

@@ -24,12 +24,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metashell.common.errors import LogCorruptError, MetashellError
+from metashell.common.errors import MetashellError
 from metashell.common.values import METADATA_TOPIC_ID
 from metashell.disk.mend import FileChange
 from metashell.disk.names import BOOTSTRAP_CHECKPOINT, LEADER_EPOCH_CHECKPOINT, METADATA_DIRECTORY, PARTITION_METADATA, QUORUM_STATE
 from metashell.disk.opening import epochs_from
-from metashell.disk.properties import directory_id_of, read_acknowledged, read_text_file
+from metashell.disk.properties import read_text_file
 from metashell.disk.state_files import (
     NO_NODE,
     EpochEntry,
@@ -41,7 +41,7 @@ from metashell.disk.state_files import (
     read_quorum_state,
 )
 from metashell.inspect.repair.facts import Refusal, RepairFacts, Step
-from metashell.inspect.repair.log import ways_without_a_vote
+from metashell.inspect.repair.log import proof_of, ways_without_a_vote
 from metashell.inspect.verify.start import ServerExit
 from metashell.inspect.verify.start.load import check_topic_id, is_sane_transaction_index, read_bootstrap, read_election, read_epochs
 from metashell.metadata.checks.facts import Identity, QuorumNote
@@ -276,11 +276,8 @@ def _safe_election(facts: RepairFacts) -> tuple[Election | None, tuple[str, ...]
 
 def _proven_epoch(facts: RepairFacts) -> int:
     """The epoch in which our server has taken part on this directory, by the proof beside meta.properties; 0 where there is none."""
-    try:
-        proof = read_acknowledged(facts.own.path)
-    except (OSError, LogCorruptError):
-        return 0
-    return 0 if proof is None or proof.directory_id != directory_id_of(facts.own.path) else proof.epoch
+    proof = proof_of(facts)
+    return 0 if proof is None else proof.epoch
 
 
 def election_after(epoch: int, leader: int, proof: str) -> Election:

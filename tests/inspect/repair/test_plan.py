@@ -12,9 +12,10 @@ import pytest
 
 from metashell.common.errors import MetashellError, StorageError
 from metashell.common.values import uuid_text
+from metashell.disk.file_system import Disk as FileSystem
 from metashell.disk.mend import write_changes
 from metashell.disk.names import METADATA_DIRECTORY, segment_name
-from metashell.disk.properties import read_meta_properties
+from metashell.disk.properties import Acknowledged, read_meta_properties, write_acknowledged
 from metashell.disk.state_files import read_quorum_state, read_topic_id
 from metashell.inspect.repair.plan import RepairPlan, RepairRequest, plan_repair
 from tests.disk.mend_cases import tree_of
@@ -509,3 +510,17 @@ def test_all_at_once_meta_properties_comes_last(tmp_path: Path) -> None:
     lost_state(place, json.dumps({"data_version": 9}))
     made = repaired(place, second, third, config=server_config(tmp_path, 1, place))
     assert checks_of(made) == (["torn_tail", "old_quorum_state", "unformatted"], [])
+
+
+def test_a_metadata_directory_that_is_gone_is_no_sound_one_where_the_proof_says_that_it_was_there(tmp_path: Path) -> None:
+    place = static().write(tmp_path / "d")
+    meta = read_meta_properties(str(place / "meta.properties"))
+    assert meta.directory_id is not None
+    write_acknowledged(FileSystem(), str(place), Acknowledged(meta.directory_id, 4, 9, True))
+    shutil.rmtree(place / METADATA_DIRECTORY)
+    made = plan(place)
+    assert checks_of(made) == ([], ["damaged_log"])
+    assert "acknowledged says that this directory has acknowledged records, up to epoch 4" in cause_of(made, "damaged_log")
+    # Of another directory id the file speaks of a former life.
+    write_acknowledged(FileSystem(), str(place), Acknowledged(NEW_ID, 4, 9, True))
+    assert checks_of(plan(place)) == ([], [])
