@@ -34,7 +34,7 @@ Rooms: `classic`, `consumer` (KIP-848, with the ways to and from classic groups)
 groups here) and `streams` are the kinds of groups; `assignors` the assignors of clients and brokers; `coordinator` the routing from APIs
 to functions, offsets and transactions. A group of each kind fulfils `state.Group`, and other rooms use it through that only. `members` are
 clients as state machines, with Kafka Streams' version probing (KIP-268). These rooms do no I/O. `log` reads `__consumer_offsets` from
-files, `server` serves clients, `simulation` runs members and a coordinator on a virtual clock.
+files, and keeps that of our server; `server` serves clients, `simulation` runs members and a coordinator on a virtual clock.
 
 Public names: `coordinator.coordinator` has `GroupCoordinator` and `Shard`; `decision` has `Request`, `Answer`, `Decision`, `Record` and
 `Place`; `state` has `Settings`; `topics` has `Topics`."""

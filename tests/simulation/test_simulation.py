@@ -22,15 +22,23 @@ PIECES = [
     *(("production", first, 2) for first in (2, 4, 6)),
     ("controller", 1, 2),
     ("controller", 3, 2),
+    ("groups", 0, 20),
 ]
 """Simulation, first seed and how many: what a piece runs takes some seconds."""
 HAPPENS = {
     "core": ("commits", "crashes", "downloads", "leaders", "lost disks", "refused snapshots", "snapshots", "truncations"),
     "production": ("acknowledged", "kills", "leaders", "losses of power"),
     "controller": ("answers", "create topic: 0", "alter partition: 0", "registrations"),
+    "groups": ("cleanings", "commits", "crashes", "interrupted openings", "restarts", "transactions"),
 }
 """What comes to pass in each piece."""
-DIGESTS = {"core": (1_200, range(5, 8)), "production": (1_000, range(5, 8)), "controller": (2_000, range(2)), "brokers": (0, range(3, 4))}
+DIGESTS = {
+    "core": (1_200, range(5, 8)),
+    "production": (1_000, range(5, 8)),
+    "controller": (2_000, range(2)),
+    "brokers": (0, range(3, 4)),
+    "groups": (0, range(2)),
+}
 """Events and seeds of the runs that are compared with those of another process."""
 
 
@@ -74,7 +82,7 @@ def digests(names: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("names", quick(("core", "production controller brokers")))
+@pytest.mark.parametrize("names", quick(("core", "production controller brokers groups")))
 def test_a_seed_replays_exactly_also_under_another_order_of_hashes(names: str) -> None:
     code = f"from tests.simulation.test_simulation import digests; print(*digests({names!r}))"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}

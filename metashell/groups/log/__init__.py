@@ -1,8 +1,9 @@
 """Groups and offsets from `__consumer_offsets` on disk, and how a group reached its state. This module decodes the records.
 
-Promises: files are only read. Of several brokers' copies of a partition the newest counts, and clusters are never mixed. Everything that
-can be read of a log is shown; the rest is a fault of the file (`load_logs`) or a finding of the state, with its place. Commits are decoded
-only on request: `Fold` keeps the newest bytes of each, once a check of their sizes has shown that they decode.
+Promises: files are only read, but for the log of our own group server (`group_log`). Of several brokers' copies of a partition the newest
+counts, and clusters are never mixed. Everything that can be read of a log is shown; the rest is a fault of the file (`load_logs`) or a
+finding of the state, with its place. Commits are decoded only on request: `Fold` keeps the newest bytes of each, once a check of their
+sizes has shown that they decode.
 
 The replay in `coordinator.replay` decides the state of a group. The `timeline` modules follow its records in order and explain how it got
 there, as far as records show it."""

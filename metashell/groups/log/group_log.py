@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from metashell.codec import messages
 from metashell.codec.batch_writer import ABORT, COMMIT, write_batch, write_control_record
@@ -36,7 +36,7 @@ from metashell.codec.java import string_hash
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.disk.directory import partition_name
 from metashell.disk.file_system import DirectoryLock, Disk, FlushToken, replace_file
-from metashell.disk.properties import json_object, read_text_file
+from metashell.disk.properties import read_json_file
 from metashell.disk.recovery import Repair
 from metashell.disk.segmented_log import INDEX_SIZE, Cleaning
 from metashell.groups.coordinator.coordinator import Written
@@ -150,17 +150,11 @@ class GroupLog:
 
     def _known_partitions(self, wanted: int) -> int:
         path = os.path.join(self.log_directory, SETTINGS)
-        try:
-            fields = json_object(read_text_file(path))
-        except FileNotFoundError:
-            data = json.dumps({"version": _VERSION, "partitions": wanted}, separators=(",", ":")).encode() + b"\n"
+        known = read_json_file(path, _partitions_of)
+        if known is None:
+            known = wanted
+            data = json.dumps({"version": _VERSION, "partitions": known}, separators=(",", ":")).encode() + b"\n"
             replace_file(self._disk, path, data)
-            return wanted
-        except ValueError as error:
-            raise LogCorruptError(path, 0, f"is not the settings of a group log: {error}") from error
-        known = fields.get("partitions")
-        if fields.get("version") != _VERSION or not isinstance(known, int) or not 0 < known <= _INT_MAX:
-            raise LogCorruptError(path, 0, f"is not the settings of a group log of version {_VERSION}")
         return known
 
     def _name_of(self, partition: int) -> str:
@@ -314,6 +308,13 @@ class GroupLog:
             log.abandon()
         self._logs.clear()
         self._lock.release()
+
+
+def _partitions_of(fields: dict[str, Any]) -> int:
+    known = fields.get("partitions")
+    if fields.get("version") != _VERSION or not isinstance(known, int) or not 0 < known <= _INT_MAX:
+        raise ValueError(f"is not the settings of a group log of version {_VERSION}")
+    return known
 
 
 def group_of(record: Record) -> str:
