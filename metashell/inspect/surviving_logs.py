@@ -17,7 +17,7 @@ from metashell.codec.batch_writer import KRAFT_VERSION_RECORD, KRAFT_VOTERS, LEA
 from metashell.codec.batches import RecordBatch
 from metashell.common.errors import DecodeError, LogCorruptError, MetashellError, PathError, UsageError
 from metashell.common.terminal import update_progress
-from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch
+from metashell.common.values import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, group_log_topic_id
 from metashell.disk.directory import CheckpointEntry, Listing, MetadataDirectory, partition_name
 from metashell.disk.file_system import is_locked
 from metashell.disk.files import STREAM_NAMES
@@ -389,11 +389,13 @@ class PartitionOnDisk(NamedTuple):
 
 
 def read_partitions(log_directory: str) -> Iterator[PartitionOnDisk]:
-    """The partitions of topics in a log directory; marked ones (deleted, stray, future) are left out."""
+    """The partitions of topics in a log directory; marked ones (deleted, stray, future) are left out, and a controller's log of groups."""
     try:
         names = sorted(os.listdir(log_directory))
     except OSError:
         return
+    meta = _meta_of(log_directory)
+    own_id = None if meta is None else group_log_topic_id(meta.cluster_id or "")
     for name in names:
         found = partition_name(name)
         folder = os.path.join(log_directory, name)
@@ -403,4 +405,6 @@ def read_partitions(log_directory: str) -> Iterator[PartitionOnDisk]:
             topic_id: bytes | None = read_topic_id(os.path.join(folder, PARTITION_METADATA))
         except (OSError, LogCorruptError):
             topic_id = None
+        if topic_id is not None and topic_id == own_id:
+            continue
         yield PartitionOnDisk(found[0], found[1], topic_id, max(_later_epochs(folder), default=-1))

@@ -9,18 +9,21 @@ from errno import EIO
 
 import pytest
 
+from metashell.cli.inspect.checks import verify_main
 from metashell.codec import messages
 from metashell.codec.error_codes import COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 from metashell.common.errors import UsageError
 from metashell.groups.log.group_log import GroupFlush
 from metashell.groups.server import NODE_ID, GroupServerConfig
 from metashell.groups.state import Settings
+from metashell.inspect.surviving_logs import read_partitions
 from metashell.net.addresses import ConnectError, parse_addresses
 from metashell.net.client import Client
 from metashell.net.security import SecurityConfig
 from metashell.quorum.embedded import EmbeddedQuorum, QuorumError
 from metashell.quorum.embedded.layout import reserve
 from metashell.quorum.embedded.members import Groups
+from tests.running import run_main
 
 LONG_S = 120.0
 
@@ -129,6 +132,11 @@ def test_a_member_and_what_it_committed_survive_a_kill_at_any_moment(tmp_path_fa
         assert committed(client) == {0: 7}
         listed = client.request(messages.MetadataRequest(topics=None)).topics
         assert {topic.name: len(topic.partitions) for topic in listed} == {"t": 2, "__consumer_offsets": 50}
+    # The metadata has no such topic, and that is no finding: the log of groups is no stray, and not what a lost quorum has lost.
+    directory = str(folder / "first" / "controller-1" / "metadata")
+    verified = run_main(verify_main, [directory], cwd=folder)
+    assert (verified.status, b"unknown_topic" in verified.stdout) == (0, False), verified
+    assert list(read_partitions(directory)) == []
 
 
 def test_groups_that_are_not_durable_leave_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
