@@ -52,9 +52,9 @@ EXPORT = CommandSpec(
             "--format",
             "-f",
             metavar="FORMAT",
-            choices=("parquet", "arrow", "csv", "jsonl", "delta", "iceberg"),
+            choices=("parquet", "arrow", "csv", "jsonl"),
             default="parquet",
-            help="file format; with --append it is delta",
+            help="file format",
         ),
         Option(
             names=("--tables", "-t"),
@@ -179,13 +179,9 @@ _LAKE_ONLY = {"dry_run": "--dry-run", "committed_only": "--committed-only"}
 def require_fitting(values: SimpleNamespace) -> None:
     """Raise UsageError for options that cannot be combined."""
     if values.append:
-        if values.format == "iceberg":
-            raise UsageError("--format iceberg: needs a catalog, and this version has none to write to: a lake is Delta tables", "--format")
-        if values.format not in ("parquet", "delta"):
+        if values.format != "parquet":
             raise UsageError(f"--append: a lake is Delta tables of Parquet files, not {values.format}", "--format")
         return
-    if values.format in ("delta", "iceberg"):
-        raise UsageError(f"--format {values.format} goes with --append", "--format")
     for name, option in _LAKE_ONLY.items():
         if getattr(values, name):
             raise UsageError(f"{option} goes with --append", option)
