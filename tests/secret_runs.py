@@ -162,8 +162,8 @@ def variants(option: Option) -> list[list[str]]:
 
 
 def some(show: bool, lines: Sequence[T]) -> Sequence[T]:
-    """With --show-secrets every fifth of the lines: it has to be shown that there is something to find, and no more."""
-    return lines[::5] if show else lines
+    """With --show-secrets every third of the lines: it has to be shown that there is something to find, and no more."""
+    return lines[::3] if show else lines
 
 
 def single_options(spec: CommandSpec) -> list[list[str]]:
