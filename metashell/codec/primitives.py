@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from mmap import mmap
+from io import BytesIO
+from mmap import MADV_DONTNEED, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from types import ModuleType
 
 from google_crc32c import extend as _extend
@@ -165,7 +166,7 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
     guess = min(max_size, max(_FIRST_GUESS, 16 * len(data)))
     for size in (guess, max_size):
         # Pages of a map that nothing is written to take no memory; those of a bytearray would, up to the cap.
-        room = bytearray(size) if size <= _MAPPED_FROM else mmap(-1, size)
+        room = bytearray(size) if size <= _MAPPED_FROM else mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
         try:
             written = module.decompress_into(data, room)
         except cramjam.DecompressionError as error:
@@ -173,9 +174,19 @@ def _decompress_frames(module: ModuleType, name: str, data: bytes, max_size: int
             if "whole buffer" not in str(error):
                 raise DecodeError(f"{name} data does not decompress: {error}") from error
         else:
-            with memoryview(room) as whole, whole[:written] as part:
-                return bytes(part)
+            return bytes(memoryview(room)[:written]) if isinstance(room, bytearray) else _moved(room, written)
     raise _too_large(name, max_size)
+
+
+def _moved(room: mmap, size: int) -> bytes:
+    """The first bytes of a map, whose pages are given back as they are copied: a large batch is never in memory twice."""
+    out = BytesIO()
+    with memoryview(room) as whole:
+        for at in range(0, size, _FIRST_GUESS):
+            with whole[at : min(at + _FIRST_GUESS, size)] as piece:
+                out.write(piece)
+            room.madvise(MADV_DONTNEED, at, min(_FIRST_GUESS, len(room) - at))
+    return out.getvalue()  # which is the buffer itself and no copy
 
 
 class TooLargeError(DecodeError):
