@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from metashell.codec.metadata_records import GAVE_UP, HEADERS_MAX, make_loop, wr
 from metashell.codec.registry import message_type
 from metashell.metadata import directory_facts
 from tests.running import MEASURED
+from tools.bench.large_batches import area_of, batch_of
 
 COUNT = 200_000
 MEMORY_MAX_KB = 130 * 1024
@@ -55,3 +59,59 @@ def test_no_command_keeps_an_object_a_record(tmp_path: Path, codec_id: int, word
     done = subprocess.run(line, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.splitlines()[-1]) < MEMORY_MAX_KB, done.stderr
+
+
+TABLES_COUNT = 1_500_000
+TABLES_MEMORY_MAX_KB = {"export": 160 * 1024, "report": 220 * 1024, "sql": 230 * 1024}
+"""pyarrow and DuckDB take 100 to 150 MB; to keep all records of the batch at once would take some 350 MB more."""
+PROGRAM = "import sys; from metashell.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A metadata log that is one batch of very many records."""
+    folder = tmp_path_factory.mktemp("large") / "__cluster_metadata-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(batch_of(0, *area_of(None, NO_OP, TABLES_COUNT), 4))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [("export", "{0}", "--out", "{out}"), ("report", "metadata_growth", "{0}"), ("sql", "select max(offset) from records", "{0}")]
+)
+def test_tables_are_decoded_part_by_part(large: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    words = tuple(word.format(large, out=tmp_path / "out") for word in words)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.splitlines()[-1]) < TABLES_MEMORY_MAX_KB[words[0]], done.stderr
+
+
+def cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("verify", "--deep", "{0}"),
+        ("bundle", "{0}", "--out", "{out}"),
+        ("export", "{0}", "--out", "{out}"),
+        ("dump-log", "--cluster-metadata-decoder", "{0}/00000000000000000000.log"),
+    ],
+)
+def test_ctrl_c_within_a_batch_ends_a_command_in_one_line(large: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    words = tuple(word.format(large, out=tmp_path / "out") for word in words)
+    line = [sys.executable, "-c", PROGRAM, *words]
+    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while cpu_ticks(child.pid) < 0.5 * os.sysconf("SC_CLK_TCK") and child.poll() is None:
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGINT)
+    _, stderr = child.communicate(timeout=120)
+    assert (child.returncode, len(stderr.splitlines()) < 2) == (130, True), stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and "/." not in str(path)]
