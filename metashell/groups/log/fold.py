@@ -108,6 +108,7 @@ class Fold:
                 self._fold_others(others, header.base_timestamp, header.base_offset)
                 self._expected_offset = header.last_offset + 1
                 return
+            del buf  # which may be large, and is expanded once more
         if header.is_control:
             self._has_gap |= header.base_offset > self._expected_offset
             self._expected_offset = header.last_offset + 1
@@ -347,6 +348,8 @@ _WITH_MORE_CARE: Final = _WITH_CARE | CODEC_MASK
 unpack_some: Final = Struct(">q4xibIhiq22xi").unpack_from
 """Reads of a batch's header: base offset, epoch, magic, CRC, attributes, last offset delta, base timestamp and count."""
 _Others = list[tuple[int, bytes, bytes | None]]
+_OTHERS_MAX: Final = 1 << 14
+"""The most records of a batch that are kept beside its commits: one of millions is read record by record."""
 
 
 def _fold_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[bytes, Entry], others: _Others) -> int:
@@ -423,6 +426,8 @@ def _fold_usual(buf: bytes, at: int, count: int, base_offset: int, newest: dict[
                 )
             ):
                 newest[key] = base_offset + (delta >> 1), value
+            elif len(others) >= _OTHERS_MAX:
+                return _GAVE_UP
             else:
                 others.append((base_offset + (delta >> 1), key, value))
     except IndexError:
