@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +16,7 @@ from metashell.common.errors import DecodeError
 from metashell.disk.segment import OrderCheck
 from metashell.groups.coordinator.replay import make_state, replay
 from metashell.groups.decision import Place
-from metashell.groups.log import Decoder, group_of_key
+from metashell.groups.log import Decoder, fold, group_of_key
 from metashell.groups.log.fold import Fold, RawRecord
 from metashell.groups.state import State, end_transaction
 
@@ -156,7 +158,12 @@ STEPS = st.tuples(KINDS, st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)
 @settings(max_examples=max(30, settings.default.max_examples))
 @given(st.lists(st.lists(STEPS, min_size=1, max_size=6), max_size=12), st.lists(st.integers(0, 1), min_size=12, max_size=12))
 def test_the_quick_fold_is_the_replay_of_every_record(batches: list[list[Step]], gaps: list[int]) -> None:
-    data = log_of(batches, gaps)
+    for others_max in (fold._OTHERS_MAX, 1):  # of a large batch not all tombstones are kept
+        with patch.object(fold, "_OTHERS_MAX", others_max):
+            _check_quick_fold(log_of(batches, gaps))
+
+
+def _check_quick_fold(data: bytes) -> None:
     whole = list(checked_batches(data, "log"))
     by_batch, quick = Fold(Decoder()), Fold(Decoder())
     takes = quick.quick(OrderCheck(None, may_skip=True))
