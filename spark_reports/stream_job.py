@@ -1,74 +1,62 @@
-"""The job behind `spark-reports stream`: what is appended to growing logs, as Parquet parts of several tables, until it is stopped.
+"""The job behind `spark-reports stream`: what is appended to growing logs, in Delta tables, until it is stopped.
 
-Spark keeps how far each log is read; a micro-batch is a list of splits, which tasks read once for all tables and write as Parquet. A part
-is named by its micro-batch and its split: one that is done again after a crash writes the same names, whole or not at all, and removes
-first what the attempt before it left. So each record is in one part, also after kill -9.
+Spark keeps how far each log is read; a micro-batch is a list of splits, which tasks read once for all tables and write as Parquet. The
+driver commits their files to each table, with the number of the micro-batch as application transaction: one that is done again after a
+crash is not committed where it is already. So each record is in a table once, also after kill -9. What an attempt wrote that was not
+committed no reader sees.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from json import dumps
+from json import dumps, loads
 from typing import Any, Final
 from urllib.parse import unquote
+from uuid import uuid4
 
-import pyarrow as pa
-
-from metashell.common.errors import UsageError
+from metashell.common.errors import MetashellError, UsageError
 from metashell.common.uris import URI_MARK, is_uri, shown_uri
-from metashell.tables import ReadOptions, Split, read_split
-from metashell.tables.columns.record_tables import marked_schema
-from metashell.tables.columns.typed_tables import spark_batch
+from metashell.tables import ReadOptions, Split
 from metashell.tables.dictionary import STATE_TABLES
-from metashell.tables.export.parquet import ParquetTable
 from metashell.tables.export.plan import refuse_lake
+from metashell.tables.input_files import input_files
+from metashell.tables.lake.delta import Change, LakeFile, changes_of, commit_change, delta_schema, has_append, open_table
+from metashell.tables.lake.input_conflicts import known_log
+from metashell.tables.lake.log_state import LogKey
+from metashell.tables.lake.plan import Task
+from metashell.tables.lake.write_tasks import Job, TaskResult, write_task
 from metashell.tables.reports.catalog import DERIVED
 from metashell.tables.reports.output import left_out
-from metashell.tables.schemas import FAULTS, commented
+from metashell.tables.schemas import FAULTS
+from metashell.tables.splits import Piece
 from metashell.tables.stores import Held, Store, open_store
 from metashell.tables.stores.local import path_of_uri
 from spark_reports.options import SPLITS, parse_options, table_schema
+from spark_reports.session import run_tasks
 from spark_reports.source import NAME, begin_task
 
 PROGRESS: Final = "_progress"
-_OF_SPARK: Final = "_spark_metadata"
 _JARS: Final = {
     "s3a": "org.apache.hadoop:hadoop-aws",
     "gs": "com.google.cloud.bigdataoss:gcs-connector",
     "abfs": "org.apache.hadoop:hadoop-azure",
 }
-_PART: Final = re.compile(r"^table=[^/]+/part-(\d{8,})-\d{5,}\.parquet$")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTask:
-    """The work of a task on its split; it returns how many faults it left out, and travels to the executor."""
+    """The work of a task on its split; it travels to the executor. Each attempt writes files of its own names."""
 
-    store: Store
-    options: ReadOptions
-    batch_id: int
+    job: Job
 
-    def __call__(self, numbered: tuple[Split, int]) -> int:
+    def __call__(self, numbered: tuple[int, Task]) -> TaskResult:
         begin_task()
-        split, number = numbered
-        tables: dict[str, list[pa.RecordBatch]] = {}
-        fault_count = 0
-        for table, batch in read_split(split, self.options):
-            # Faults that are skipped come whether they are wanted or not.
-            fault_count += batch.num_rows if table == FAULTS else 0
-            if self.options.tables is None or table in self.options.tables:
-                tables.setdefault(table, []).append(spark_batch(batch) if self.options.columns == "typed" else batch)
-        for table, batches in tables.items():
-            schema = commented(table, marked_schema(batches[0].schema, show_secrets=self.options.show_secrets))
-            with self.store.create(f"table={table}/part-{self.batch_id:08d}-{number:05d}.parquet") as file:
-                writer = ParquetTable(file, schema)
-                writer.write(batches)
-                writer.close()
-        return fault_count
+        number, task = numbered
+        return write_task(number, task, replace(self.job, append_id=f"{self.job.append_id}-{uuid4().hex}"))
 
 
 class Sink:
@@ -89,32 +77,60 @@ class Sink:
         self.options = options
         self.say = say
         self.count_faults = count_faults
-        self._is_first = True
+        self._logs: dict[str, LogKey] = {}
 
     def __call__(self, frame: Any, batch_id: int) -> None:
         if self.held is not None:
             self.held.require()
-        if self._is_first:
-            self._remove_from(batch_id)
-            self._is_first = False
         rows = frame.collect()
         for note in dict.fromkeys(row["note"] for row in rows if row["note"]):
             self.say(note)
-        splits = [(pickle.loads(row["split"]), number) for number, row in enumerate(rows)]
+        splits = [pickle.loads(row["split"]) for row in rows]
         if splits:
-            tasks = self.context.parallelize(splits, len(splits)).map(StreamTask(self.store, self.options, batch_id))
-            skipped = sum(tasks.collect())
+            tasks = [(number, self._task(split)) for number, split in enumerate(splits)]
+            results: list[TaskResult] = run_tasks(
+                self.context, StreamTask(Job(self.store.place, f"stream-{batch_id:08d}", self.options)), tasks
+            )
+            for result in results:
+                if result.error is not None:
+                    raise result.error
+            self._commit([file for result in results for file in result.files], batch_id)
+            skipped = sum(result.rows.get(FAULTS, 0) for result in results)
             if skipped:
                 self.say(f"micro-batch {batch_id}: {left_out(skipped)}")
             # What stops the reading of a log stands for a split that has nothing to read.
-            self.count_faults(skipped + sum(not split.pieces for split, _ in splits))
+            self.count_faults(skipped + sum(not split.pieces for split in splits))
 
-    def _remove_from(self, batch_id: int) -> None:
-        """Remove what an attempt wrote that was broken off."""
-        for file in self.store.files():
-            part = _PART.match(file.name)
-            if part is not None and int(part[1]) >= batch_id:
-                self.store.remove(file.name)
+    def _commit(self, files: list[LakeFile], batch_id: int) -> None:
+        """Give each table the files of a micro-batch, unless it has them."""
+        app_id = f"spark-reports-stream-{query_id(self.store)}"
+        for table, given in changes_of(files).items():
+            opened = open_table(self.store, table)
+            if not has_append(opened, app_id, batch_id):
+                if self.held is not None:
+                    self.held.require()
+                commit_change(self.store, table, opened, delta_schema(table), Change(given), (app_id, batch_id), {"micro_batch": batch_id})
+
+    def _task(self, split: Split) -> Task:
+        return Task(split, tuple(self._log(piece) for piece in split.pieces))
+
+    def _log(self, piece: Piece) -> LogKey:
+        """Return the log of a piece, as the columns `node_id` and `log` have it; known by its cluster alone where its file is gone."""
+        if piece.path not in self._logs:
+            found = None
+            with suppress(UsageError):
+                found = next((known_log(file) for file in input_files(piece.path, piece.log, may_be_empty=True)), None)
+            self._logs[piece.path] = found or LogKey(piece.cluster_id, "", "")
+        return self._logs[piece.path]
+
+
+def query_id(store: Store) -> str:
+    """Return the id of a stream, which Spark keeps with its progress. Errors: MetashellError where it is not there."""
+    data = store.read(f"{PROGRESS}/metadata")
+    try:
+        return str(loads(data or b"")["id"])
+    except (KeyError, TypeError, ValueError):
+        raise MetashellError(f"{store.shown_name(PROGRESS)}/metadata: nothing says whose micro-batches these are") from None
 
 
 def start_stream(
@@ -129,7 +145,7 @@ def start_stream(
     held: Held | None = None,
     count_faults: Callable[[int], None] = lambda _: None,
 ) -> Any:
-    """Start the query that writes tables (None: all but `records`) to `out/table=NAME`, with its progress in `out/_progress`; return it.
+    """Start the query that writes tables (None: all but `records`) to `out/NAME`, with its progress in `out/_progress`; return it.
 
     `say` gets what is odd about a log, such as that it was cut back, and `count_faults` how many places of each micro-batch are left out.
     `held` is the lock of `out`: where it may be lost, nothing more is written.
@@ -145,17 +161,19 @@ def start_stream(
     store.require_writable()
     options = {**(options or {}), "table": SPLITS, "paths": dumps(list(paths))}
     asked = parse_options(options)
-    wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True)
+    wanted = replace(asked.options, tables=frozenset(tables) if tables else None, payloads=True, fails_with_store=True)
     frame = spark.readStream.format(NAME).options(**options).load()
     query = frame.writeStream.foreachBatch(Sink(spark, store, wanted, say, held, count_faults))
     return query.option("checkpointLocation", progress).trigger(processingTime=interval).start()
 
 
 def refuse_other_output(store: Store) -> None:
-    """Errors: UsageError where a stream would write into a lake, or beside the stream of an earlier release."""
+    """Errors: UsageError where a stream would write into a lake, or into tables whose progress is not there: rows would come twice."""
     refuse_lake(store, "export --mode append")
-    if older := next((file.name for file in store.files() if f"/{_OF_SPARK}/" in file.name), None):
-        raise UsageError(f"{store.shown}: holds the stream of an earlier release ({older}): give another --out", store.place)
+    names = [file.name for file in store.files()]
+    other = next((name for name in names if name.endswith(".parquet") and not name.startswith(f"{PROGRESS}/")), None)
+    if other is not None and f"{PROGRESS}/metadata" not in names:
+        raise UsageError(f"{store.shown_name(other)}: is there already, and no stream has written it: name another --out", store.place)
 
 
 def progress_place(spark: Any, out: str) -> str:

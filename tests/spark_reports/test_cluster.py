@@ -14,11 +14,14 @@ import pytest
 from metashell.demo import demo_directory
 from metashell.tables.export.job import export
 from metashell.tables.export.plan import ExportOptions
+from metashell.tables.lake.appends import read_state
+from metashell.tables.stores import open_store
 from spark_reports.plain_export import SUCCESS, WORK
 from tests.java import java
 from tests.spark_reports.standalone import executors, standalone_cluster, until
 from tests.spark_reports.test_export import listed, tables
 from tests.spark_settings import JAVA_OPTIONS
+from tests.tables.lake.lakes import rows, run
 
 pytestmark = pytest.mark.slow
 
@@ -69,3 +72,26 @@ def test_a_plain_export_survives_its_executors_and_leaves_nothing_whole_without_
     export(ExportOptions(paths=(str(demo_directory()),), out=str(tmp_path / "here"), jobs=1))
     assert tables(out) == tables(tmp_path / "here")
     assert listed(out) == [SUCCESS, *(f"{table}.parquet" for table in sorted(tables(out)))]
+
+
+def test_an_append_has_each_record_once_whatever_was_killed(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "lake"
+    killed = place.start(out, "--mode", "append")
+    until(lambda: list(out.rglob("*.parquet")))
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate(timeout=120)
+    until(lambda: not executors(place.folder))
+    assert read_state(open_store(str(out))).number == 0
+
+    before = len(list(out.rglob("*.parquet")))
+    process = place.start(out, "--mode", "append")
+    until(lambda: len(list(out.rglob("*.parquet"))) > before)
+    until(lambda: len(executors(place.folder)) == 2)
+    os.kill(executors(place.folder)[0], signal.SIGKILL)
+    assert read_state(open_store(str(out))).number == 0
+    place.finished(process)
+    run(tmp_path / "once", Path(demo_directory()))
+    assert read_state(open_store(str(out))).rows == read_state(open_store(str(tmp_path / "once"))).rows
+    for table in ("partition", "topic", "batches"):
+        assert rows(out, table) == rows(tmp_path / "once", table)
+    assert run(out, Path(demo_directory())).rows == {}

@@ -77,8 +77,8 @@ def test_a_stream_that_lost_its_lock_writes_no_more(tmp_path: Path) -> None:
             raise MetashellError("the lock was removed, so another may have it now")
 
     store: Any = open_store(str(tmp_path / "out"))
-    store.put("table=topic/part-00000000-00000.parquet", b"of another")
+    store.put("topic/part-00000.parquet", b"of another")
     sink = Sink(SimpleNamespace(sparkContext=None), store, ReadOptions(), lambda _: None, Lost())
     with pytest.raises(MetashellError, match="another may have it"):
         sink(None, 0)
-    assert [file.name for file in store.files()] == ["table=topic/part-00000000-00000.parquet"]
+    assert [file.name for file in store.files()] == ["topic/part-00000.parquet"]
