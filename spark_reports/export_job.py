@@ -53,10 +53,10 @@ def require_fitting(values: SimpleNamespace) -> None:
         _require_fitting_format(values)
         return
     for name in values.format:
-        if name in (DELTA, "iceberg"):
-            raise UsageError(f"--format {name} goes with the job export", "--format")
-        if values.job == _STREAM and name != PARQUET:
-            raise UsageError(f"--format {name}: a stream writes Parquet", "--format")
+        if values.job == _STREAM and name != DELTA:
+            raise UsageError(f"--format {name}: a stream writes tables of {DELTA}", "--format")
+        if values.job != _STREAM and name in (DELTA, "iceberg"):
+            raise UsageError(f"--format {name} goes with the jobs export and stream", "--format")
 
 
 def _require_fitting_format(values: SimpleNamespace) -> None:

@@ -197,7 +197,7 @@ EXPORT_MODES: tuple[Literal["error", "append", "overwrite"], ...] = ("error", "a
 TABLE_FORMATS = ("delta", "iceberg")
 JOBS = {
     "export": "tables as Parquet, a folder for each, or what is new into a lake",
-    "stream": "what is appended to growing logs, as Parquet, until stopped",
+    "stream": "what is appended to growing logs, into Delta tables, until stopped",
 }
 
 _FORMAT = choice(
@@ -212,7 +212,7 @@ SPARK_REPORTS = CommandSpec(
     name="spark-reports",
     summary="the reports, exports and streams of Kafka's logs on Spark",
     description="""
-        The same reports as `metashell report`, for inputs that outgrow one machine; export and stream write tables as Parquet. With
+        The same reports as `metashell report`, for inputs that outgrow one machine; an export writes Parquet, a stream Delta tables. With
         --mode append an export adds to a lake, to which `metashell export --append` adds as well. Without
         --master it uses all cores of this machine, or what spark-submit sets. Workers run the Python that PYSPARK_PYTHON names, by
         default this one.
