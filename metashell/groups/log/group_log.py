@@ -35,7 +35,7 @@ from metashell.codec.batches import RecordBatch
 from metashell.codec.java import string_hash
 from metashell.common.errors import DecodeError, LogCorruptError
 from metashell.disk.directory import partition_name
-from metashell.disk.file_system import DirectoryLock, Disk, FlushToken, replace_file
+from metashell.disk.file_system import DirectoryLock, Disk, FlushToken, UnsyncedDisk, replace_file
 from metashell.disk.properties import read_json_file
 from metashell.disk.recovery import Repair
 from metashell.disk.segmented_log import INDEX_SIZE, Cleaning
@@ -121,6 +121,8 @@ class GroupLog:
     def __init__(self, disk: Disk, log_directory: str, topic_id: bytes, lock: GroupsLock) -> None:
         """See `open`."""
         self.log_directory = log_directory
+        self.is_synced = not isinstance(disk, UnsyncedDisk)
+        """Whether a flush waits for the disk."""
         self.partitions = 0
         self.state = make_state()
         self.repairs: list[tuple[int, Repair]] = []

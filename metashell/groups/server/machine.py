@@ -162,14 +162,19 @@ class GroupMachine:
     def _decide(self, decide: Callable[[], list[Answer]]) -> None:
         if self.failure is not None:
             return
+        log = self._log
         try:
             answers = decide()
+            if log is not None and not log.is_synced:
+                # Nothing waits for the disk, so no thread has to.
+                log.flush()
+                self._clean()
         except OSError as error:
             return self._fail(error)
         shard = self.shard
         outcome = Held(answers, shard.dropped, shard.effects, self._client)
         shard.dropped, shard.effects = [], []
-        if self._log is None or (not self._held and self._log.is_flushed):
+        if log is None or (not self._held and log.is_flushed):
             self._release(outcome)
         else:
             self._held.append(outcome)
