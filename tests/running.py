@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,14 @@ def no_longer_than(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def wait_until(holds: Callable[[], object], told: Callable[[], object] = lambda: "it does not hold", limit_s: float = 120.0) -> None:
+    """Return once `holds` is true. The limit ends what hangs, with what is `told` then; how fast something is no test says by it."""
+    ends_at = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < ends_at, told()
+        time.sleep(0.02)
 
 
 @contextlib.contextmanager

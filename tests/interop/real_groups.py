@@ -20,6 +20,7 @@ from metashell.net.frames import decode_response, encode_request
 from tests.groups.golden import record_row
 from tests.java import KAFKA, kafka_command
 from tests.quorum.controller.json_objects import from_json
+from tests.running import wait_until
 from tools.interop.nodes import Cluster, broker_settings, cluster, format_directories, free_ports, write_config
 
 Json = dict[str, Any]
@@ -117,30 +118,26 @@ class RealGroups:
         fields = {"topics": [topic], "timeoutMs": 10000, "validateOnly": False}
         made = self._barrier.ask("CreateTopics", 7, fields)["topics"][0]
         assert made["errorCode"] == 0, made
-        end = time.monotonic() + _ANSWER_LIMIT_S
-        asked = {"topics": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAA", "name": name}], "allowAutoTopicCreation": False}
-        while self._barrier.ask("Metadata", 12, asked)["topics"][0]["errorCode"]:
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        self._wait_until_assigned(name, end)
+        wait_until(lambda: not self._error_of(name))
+        self._wait_until_assigned(name)
         return str(made["topicId"])
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, and wait until its metadata are gone."""
         named = {"name": name, "topicId": "AAAAAAAAAAAAAAAAAAAAAA"}
         self._barrier.ask("DeleteTopics", 6, {"topics": [named], "timeoutMs": 10000})
-        end = time.monotonic() + _ANSWER_LIMIT_S
-        while not self._barrier.ask("Metadata", 12, {"topics": [named], "allowAutoTopicCreation": False})["topics"][0]["errorCode"]:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        wait_until(lambda: self._error_of(name))
 
-    def _wait_until_assigned(self, topic: str, end: float) -> None:
+    def _error_of(self, topic: str) -> int:
+        """The error code of a topic's metadata, 0 once they are there."""
+        asked = {"topics": [{"topicId": "AAAAAAAAAAAAAAAAAAAAAA", "name": topic}], "allowAutoTopicCreation": False}
+        return int(self._barrier.ask("Metadata", 12, asked)["topics"][0]["errorCode"])
+
+    def _wait_until_assigned(self, topic: str) -> None:
         """The coordinator hears of a topic later than others: wait until it assigns it to a group of its own."""
         member: Json = {"groupId": f"~{topic}", "memberId": "probe"}
         first: Json = {"memberEpoch": 0, "rebalanceTimeoutMs": 10000, "subscribedTopicNames": [topic], "topicPartitions": []}
-        while not self._barrier.ask("ConsumerGroupHeartbeat", 1, {**member, **first})["assignment"]["topicPartitions"]:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        wait_until(lambda: self._barrier.ask("ConsumerGroupHeartbeat", 1, {**member, **first})["assignment"]["topicPartitions"])
         self._barrier.ask("ConsumerGroupHeartbeat", 1, {**member, "memberEpoch": -1})
 
     def close(self) -> None:

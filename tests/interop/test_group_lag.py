@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.interop.one_broker import OneBroker, one_broker
 from tests.interop.real_groups import Connection
 from tests.interop.test_java_members import Members
 from tests.java import KAFKA, kafka
-from tests.running import Outcome, run_main
+from tests.running import Outcome, run_main, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -162,13 +161,6 @@ def test_a_live_rebalance_waits_for_a_member_id_that_is_not_used(broker: OneBrok
 # ---- Java's consumers
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    ends_at = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < ends_at
-        time.sleep(0.2)
-
-
 @pytest.fixture(scope="module")
 def members(broker: OneBroker) -> Iterator[Members]:
     made = Members(broker.bootstrap)
@@ -203,7 +195,7 @@ def test_a_java_reader_of_committed_records_is_held(broker: OneBroker, members: 
         return row
 
     live = ("--over", "0s", "-b", broker.bootstrap)
-    eventually(lambda: [one["offset"] for one in objects("offsets", "java-reader", "-b", broker.bootstrap)] == [2])
+    wait_until(lambda: [one["offset"] for one in objects("offsets", "java-reader", "-b", broker.bootstrap)] == [2])
     for row in (lag(*live), lag(broker.directory)):
         assert (row["offset"], row["lag"], row["readable_lag"], row["verdict"]) == (2, 1 + PLAIN, 0, "held")
         assert row["held_by"]["transactional"] == "hung-1" and "holds held-0 open from offset 2" in row["why"]
@@ -221,7 +213,7 @@ def test_a_group_that_waits_for_a_java_member_says_since_when_and_for_whom(broke
         (found,) = objects("describe", "waits", "-b", broker.bootstrap)
         return {one["note"]: one["text"] for one in found["notes"]} if found["state"] == "PreparingRebalance" else {}
 
-    eventually(lambda: "waits-for" in notes())
+    wait_until(lambda: "waits-for" in notes())
     said = notes()
     assert re.match(r"the rebalance began after \S+, when generation 1 was written", said["since"])
     assert said["waits-for"].startswith("the rebalance waits for those of 2 members that have not joined again")

@@ -15,6 +15,7 @@ import pytest
 
 from metashell.quorum.embedded import EmbeddedQuorum
 from tests.java import PROGRAMS, program_command
+from tests.running import wait_until
 
 pytestmark = pytest.mark.slow
 SOURCE = PROGRAMS / "Members.java"
@@ -131,10 +132,7 @@ def test_members_of_the_consumer_protocol_give_up_only_what_goes_to_others(quoru
     names: set[str] = set()
 
     def settle(*owned: int) -> None:
-        ends_at = time.monotonic() + LIMIT_S
-        while sorted(owned_by(members.events(names)).values()) != sorted(owned):
-            assert time.monotonic() < ends_at, members.events(names)
-            time.sleep(0.02)
+        wait_until(lambda: sorted(owned_by(members.events(names)).values()) == sorted(owned), lambda: members.events(names))
 
     for name, *owned in (("k1", 6), ("k2", 3, 3), ("k3", 2, 2, 2)):
         names.add(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,9 +23,10 @@ from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address, ConnectError
 from metashell.net.client import Client
 from metashell.net.security import SecurityConfig, security_config
-from metashell.quorum.observer.attach import LiveSource, attach
+from metashell.quorum.observer.attach import attach
 from metashell.quorum.observer.controllers import Target, describe_quorum_request
 from tests.java import KAFKA, kafka_command, lone_controllers
+from tests.quorum.observer.fake_quorum import wait_for
 from tests.running import command_line, no_longer_than, run_main
 from tools.interop.nodes import Cluster, Node, broker_settings, controller_settings, format_directories, free_ports, write_config
 
@@ -164,19 +164,6 @@ def running(tmp_path: Path) -> Iterator[Callable[..., Quorum]]:
     finally:
         for quorum in made:
             quorum.end()
-
-
-def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> MetadataImage:
-    steps = source.subscribe()
-    image = steps.start
-    ends_at = time.monotonic() + LIMIT_S
-    while not holds(image):
-        step = steps.next(ends_at - time.monotonic())
-        assert step is not None, f"it does not hold after {LIMIT_S} s: {source.view().details}"
-        image = step.after
-        assert time.monotonic() < ends_at, f"it does not hold after {LIMIT_S} s: {source.view().details}"
-    steps.close()
-    return image
 
 
 def snapshot_offsets(folder: Path) -> list[int]:

@@ -6,10 +6,9 @@ All nodes of a story share a process of Java. Killing it kills them all at once,
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -20,7 +19,7 @@ from metashell.disk.properties import read_meta_properties
 from metashell.disk.source import open_source
 from metashell.metadata.image import MetadataImage, load_image
 from tests.java import BEFORE, KAFKA, host_command, kafka
-from tests.running import Outcome, run_main
+from tests.running import Outcome, run_main, wait_until
 from tools.interop.host import CLASSES, Host
 from tools.interop.nodes import (
     CLUSTER_ID,
@@ -36,7 +35,6 @@ pytestmark = pytest.mark.slow
 CONTROLLERS: Final = (1, 2, 3)
 BROKER: Final = 101
 MESSAGES: Final = 50
-LIMIT_S: Final = 120.0
 _T: Final = "org.apache.kafka.tools"
 _OFTEN: Final = {"metadata.log.max.record.bytes.between.snapshots": 500}
 """With it each node has a snapshot of its own after a few changes."""
@@ -154,13 +152,6 @@ def restore(lab: Lab, sources: Sequence[Path], *words: str, out: str = "node-1")
     return run_main(quorum, ["restore", *map(str, sources), *where, *words], cwd=lab.folder)
 
 
-def wait_until(what: str, holds: Callable[[], Any]) -> None:
-    ends_at = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < ends_at, f"not within {LIMIT_S} s: {what}"
-        time.sleep(0.2)
-
-
 def test_a_brokers_copy_becomes_a_quorum_at_a_new_address_with_all_data(lab_of: Callable[[str], Lab]) -> None:
     lab = lab_of(KAFKA)
     ids = lab.topic_ids()
@@ -184,7 +175,7 @@ def test_a_brokers_copy_becomes_a_quorum_at_a_new_address_with_all_data(lab_of: 
         words = ["add-controller", "--server-config", str(lab.config(2)), "-C", lab.address(1)]
         return run_main(quorum, words, cwd=lab.folder).status == 0
 
-    wait_until("controller 2 votes", joins)
+    wait_until(joins)
     voters = lab.image(1).voters
     assert voters is not None and [voter.id for voter in voters.voters] == [1, 2]
 

@@ -7,7 +7,6 @@ rights gets.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ from tests.administering import AUTHORIZER
 from tests.administering import command as controller_command
 from tests.administering import lines as controller_lines
 from tests.interop.one_broker import BROKER_ID, OneBroker, one_broker
-from tests.running import Outcome, run_main
+from tests.running import Outcome, run_main, wait_until
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -123,11 +122,8 @@ def commit(broker: OneBroker, root: str) -> None:
     )
     options = client_config_of(root).options()
     del options["deadline_ms"]
-    until = time.monotonic() + 120
     with Admin(Kind.BROKERS, addresses_of(broker.bootstrap), **options) as admin:
-        while any(one.error_code for topic in admin.ask(request, version=8).topics for one in topic.partitions):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(lambda: not any(one.error_code for topic in admin.ask(request, version=8).topics for one in topic.partitions))
 
 
 def grant(broker: OneBroker, root: str, verb: str, rights: Sequence[Right], how: str = "ALLOW") -> None:
@@ -139,11 +135,8 @@ def grant(broker: OneBroker, root: str, verb: str, rights: Sequence[Right], how:
     with Admin(Kind.CONTROLLERS, addresses_of(broker.quorum.bootstrap_controllers)) as admin:
         done = create_acls(admin, entries) if verb == "add" else delete_acls(admin, list(map(filter_for, entries)))
     assert [error for _, error in done] == [None] * len(entries)
-    until = time.monotonic() + 120
     wanted = controller_command(broker.quorum, "acls", "list", "-o", "json").stdout
-    while run(broker, root, "acls", "list").stdout != wanted:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: run(broker, root, "acls", "list").stdout == wanted)
 
 
 @contextmanager

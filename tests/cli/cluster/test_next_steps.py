@@ -16,7 +16,7 @@ from metashell.quorum.embedded import EmbeddedQuorum
 from tests.administering import lines
 from tests.cli.cluster.next_steps import LIVE
 from tests.extra_broker import PATIENT, ExtraBroker
-from tests.running import run_main
+from tests.running import run_main, wait_until
 
 pytestmark = pytest.mark.slow
 LIMIT_S = 120
@@ -221,9 +221,7 @@ def test_a_quorum_that_lost_its_majority_is_restored_from_what_is_left(tmp_path:
         survivor = next(
             path.parent for path in sorted((tmp_path / "q").rglob("meta.properties")) if f"node.id={leader}\n" in path.read_text()
         )
-        end = time.monotonic() + 120
-        while "no_leader" not in findings(three, tmp_path):
-            assert time.monotonic() < end, findings(three, tmp_path)
+        wait_until(lambda: "no_leader" in findings(three, tmp_path), lambda: findings(three, tmp_path))
         assert LIVE["no_leader"] in steps_of(findings(three, tmp_path)["no_leader"])
     out = tmp_path / "new"
     words = ["quorum", "restore", str(survivor), "--out", str(out), "--node-id", "9", "--listener", "localhost:19093"]

@@ -6,18 +6,21 @@ Nodes say that they are at `node-1:9093`, `node-2:9093`, ...; `address_map` lead
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from threading import Thread
 from typing import Any, TypeVar
 
 from metashell.codec.codes import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
 from metashell.codec.messages import DescribeClusterResponse, DescribeQuorumResponse
+from metashell.metadata.image import MetadataImage
 from metashell.net.accepted_connection import ServerRequest
 from metashell.net.addresses import Address, AddressMap
 from metashell.net.api_versions import supported_ranges
 from metashell.net.listener import Listener, serve
 from metashell.net.listener_options import ListenerOptions, secured_options
 from metashell.net.security import ListenerSecurity
+from metashell.quorum.observer.attach import LiveSource
 from metashell.quorum.raft.messages import FetchResponse, FetchSnapshotResponse
 from metashell.quorum.raft.wire import OURS, decode_request, encode_response
 from tests.quorum.raft.quorum import CLUSTER, Quorum, endpoint
@@ -26,6 +29,7 @@ T = TypeVar("T")
 
 BROKERS_APIS = (1, 3, 18, 55, 60)
 TICK_S = 0.005
+LIMIT_S = 120.0
 
 
 class FakeQuorum:
@@ -162,3 +166,16 @@ class FakeQuorum:
         self.quorum.run(round(TICK_S * 1000))
         self._answer()
         self._loop.call_later(TICK_S, self._tick)
+
+
+def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> MetadataImage:
+    """The first image that holds, of those that come to an observer. The limit only ends a test that fails."""
+    steps = source.subscribe()
+    image = steps.start
+    ends_at = time.monotonic() + LIMIT_S
+    while not holds(image):
+        step = steps.next(ends_at - time.monotonic())
+        assert step is not None, f"it does not hold after {LIMIT_S} s: {source.view().details}"
+        image = step.after
+    steps.close()
+    return image

@@ -3,8 +3,7 @@ Subscriptions: every step in order, none lost, and no more memory than a bound."
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,17 +16,16 @@ from metashell.metadata.image import EMPTY_IMAGE, MetadataImage
 from metashell.metadata.image.differences import Step
 from metashell.net.addresses import Address
 from metashell.net.security import ListenerSecurity, security_config, tls_config
-from metashell.quorum.observer.attach import BATCHES_MAX, STEPS_MAX, LiveSource, StepHub, attach, attach_chunks
+from metashell.quorum.observer.attach import BATCHES_MAX, STEPS_MAX, StepHub, attach, attach_chunks
 from metashell.quorum.observer.controllers import AttachError, Target
 from metashell.quorum.raft.messages import FetchRequest, FetchResponse
 from tests.metadata.image.batches import batch, record
 from tests.net.certificates import Authority
-from tests.quorum.observer.fake_quorum import FakeQuorum
+from tests.quorum.observer.fake_quorum import LIMIT_S, FakeQuorum, wait_for
 from tests.quorum.observer.world import setting, truncate_away
 from tests.running import no_longer_than
 from tests.seeds import shows
 
-LIMIT_S = 120.0
 TOPIC = record("TopicRecord", name="orders", topic_id=bytes(range(16)))
 
 
@@ -45,20 +43,6 @@ def target(quorum: FakeQuorum, **fields) -> Target:
 
 def keys(image: MetadataImage) -> set[str]:
     return set(image.configs.get((2, "orders"), ()))
-
-
-def wait_for(source: LiveSource, holds: Callable[[MetadataImage], bool]) -> MetadataImage:
-    """The first image that holds, of those that come. The limit only ends a test that fails."""
-    steps = source.subscribe()
-    image = steps.start
-    ends_at = time.monotonic() + LIMIT_S
-    while not holds(image):
-        step = steps.next(ends_at - time.monotonic())
-        assert step is not None, f"it does not hold after {LIMIT_S} s"
-        image = step.after
-        assert time.monotonic() < ends_at, f"it does not hold after {LIMIT_S} s"
-    steps.close()
-    return image
 
 
 def failure(found: Target) -> str:

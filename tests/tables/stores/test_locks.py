@@ -14,6 +14,7 @@ from metashell.common.errors import MetashellError, UsageError
 from metashell.tables.stores import locks, open_store
 from metashell.tables.stores.locks import LIVES_MS, LOCK_FOLDER, LockOwner, StoreLock, describe_owner, find_lock_owner, store_lock
 from metashell.tables.stores.store import LOCK, StoreFile
+from tests.running import wait_until
 
 
 class Files:
@@ -166,7 +167,7 @@ def test_who_slept_for_minutes_does_not_renew_what_another_may_have(monkeypatch:
 
 
 def test_it_is_renewed_and_a_failure_in_between_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    from time import monotonic, sleep
+    from time import sleep
 
     monkeypatch.setattr(locks, "RENEWED_EVERY_S", 0.01)
     files = Files()
@@ -175,10 +176,7 @@ def test_it_is_renewed_and_a_failure_in_between_does_no_harm(monkeypatch: pytest
         sleep(0.05)
         files.fails = False
         files.now_ms += 1000
-        end_s = monotonic() + 120
-        while 5_001_000 not in files.times.values():
-            assert monotonic() < end_s
-            sleep(0.005)
+        wait_until(lambda: 5_001_000 in files.times.values())
     assert files.data == {}
 
 
