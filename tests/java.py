@@ -50,6 +50,11 @@ TOOLS: Final = {
 PROGRAMS: Final = Path(__file__).parents[1] / "tools" / "interop" / "java"
 # The log lines of the tools are no part of their output.
 _QUIET = ("-Dlog4j2.level=OFF", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
+_LOG4J = """log4j.rootLogger={level}, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
+"""
 _SMALL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xlog:disable")
 _HEAP = "-Xmx256m"
 _HOST_HEAP = "-Xmx640m"
@@ -80,6 +85,14 @@ def kafka_command(version: str, tool: str, *args: str) -> list[str]:
         own = sorted(jars(_SHELL_OF[version]).glob("*.jar"))
         more = ":".join(str(jar) for jar in own if jar.name.startswith(("kafka", "jline")))
     return [java(), *_QUIET, *_options(version, more), _tool_class(version, tool), *args]
+
+
+def logging_command(words: Sequence[str], folder: Path, level: str = "WARN") -> list[str]:
+    """A command line of Java with which servers of any release write what they log, from a level on, into their output."""
+    settings = folder / "log4j.properties"
+    settings.write_text(_LOG4J.format(level=level))
+    at = words.index("-cp")
+    return [*words[:at], f"-Dlog4j2.level={level}", f"-Dlog4j.configuration=file:{settings}", *words[at:]]
 
 
 def run_program(source: Path, *args: str, version: str = KAFKA, stdin: bytes = b"") -> bytes:

@@ -17,7 +17,7 @@ import pytest
 
 from metashell.common.values import uuid_text
 from metashell.quorum.raft.messages import ReplicaState
-from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command
+from tests.java import BEFORE, KAFKA, jars, java, kafka, kafka_command, logging_command
 from tools.interop.mixed_quorum import LIMIT_S, QUIET, MixedQuorum, ends_at
 from tools.interop.nodes import CommandOf, cluster, controller_settings, format_directories, free_ports, write_config
 
@@ -26,11 +26,6 @@ pytestmark = pytest.mark.slow
 OURS = 3
 OLDER, OLDER_RELEASE = "3.9.2", "3.9"
 """The oldest Kafka that ours may stand beside. The release before the newest is in the upgrade below, the newest in all others."""
-LOG4J = """log4j.rootLogger=WARN, out
-log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.PatternLayout
-log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
-"""
 NO_ERROR = ("main ERROR Reconfiguration failed", "[ControllerApis ", "Overriding internal.metadata.log.segment.bytes")
 # What Kafka says when its pre-vote meets an older voter, and goes on.
 NO_ERROR += ("failed due to unsupported version error",)
@@ -54,15 +49,7 @@ SMALL = {
 
 def server_command(version: str, folder: Path) -> CommandOf:
     """How a server of a version is started so that its warnings are told."""
-    settings = folder / "log4j.properties"
-    settings.write_text(LOG4J)
-
-    def command(tool: str, *words: str) -> list[str]:
-        plain = kafka_command(version, tool, *words)
-        at = plain.index("-cp")
-        return [*plain[:at], "-Dlog4j2.level=WARN", f"-Dlog4j.configuration=file:{settings}", *plain[at:]]
-
-    return command
+    return lambda tool, *words: logging_command(kafka_command(version, tool, *words), folder)
 
 
 Made = Callable[..., MixedQuorum]

@@ -22,7 +22,7 @@ from metashell.metadata.image import MetadataImage
 from metashell.net.addresses import Address
 from metashell.quorum.observer.attach import LiveSource, attach
 from metashell.quorum.observer.controllers import AttachError, Target
-from tests.java import KAFKA, PROGRAMS, kafka, kafka_command, program_command
+from tests.java import KAFKA, PROGRAMS, kafka, kafka_command, logging_command, program_command
 from tests.running import command_line
 from tools.interop.mixed_quorum import ends_at, split_batches
 from tools.interop.nodes import (
@@ -46,11 +46,6 @@ SESSION_MS: Final = 9_000
 """Kafka's default."""
 LEVEL: Final = os.environ.get("KAFKA_LOG", "WARN")
 """What the log files of Kafka's nodes hold."""
-LOG4J: Final = """log4j.rootLogger={level}, out
-log4j.appender.out=org.apache.log4j.ConsoleAppender
-log4j.appender.out.layout=org.apache.log4j.PatternLayout
-log4j.appender.out.layout.ConversionPattern=%d [%t] %p %c - %m%n
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +141,7 @@ class BrokerCluster:
         if version == OURS:
             return command_line("metashell.cli.main", "server", *configs)
         words = kafka_command(version, "server", *configs) if len(configs) == 1 else program_command(TOGETHER, *configs, version=version)
-        settings = self.place.folder / "log4j.properties"
-        settings.write_text(LOG4J.format(level=LEVEL))
-        at = words.index("-cp")
-        return [*words[:at], f"-Dlog4j2.level={LEVEL}", f"-Dlog4j.configuration=file:{settings}", *words[at:]]
+        return logging_command(words, self.place.folder, LEVEL)
 
     def signal(self, id: int, number: signal.Signals) -> Node:
         """Send a signal that ends a node, and count it as gone."""
