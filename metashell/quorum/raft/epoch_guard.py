@@ -37,6 +37,11 @@ not about votes.
 
 A restart changes nothing: the epoch is in quorum-state, and the rules are the same.
 
+What does not hold: a sender that also serves. UpdateRaftVoter moves a voter to an address of the sender's, which is in the voter set then,
+so that rule 4 believes the answers from there, up to the last epoch. To believe addresses of the configuration alone would close that, but
+a replica whose bootstrap servers are down, or are itself, would then be left behind by an epoch above `EPOCHS_PLENTY`, to which rule 3 lets
+a sender of requests come. Nor does the law speak of what is committed: a Fetch in a voter's name says what that voter has (`progress`).
+
 What is asked is a Fetch of nobody (replica id -1) in epoch 0, from offset 0. No epoch 0 has a leader, so nobody answers it with records:
 ours, and Kafka's of every release since 3.3, answer at once with an error, their epoch and their leader. It claims no log, and a leader
 counts a replica id below 0 for nothing. (A FetchSnapshot would be as harmless, but Kafka fails at one that it answers by an error of a
