@@ -4,7 +4,8 @@
 
 One lone controller of ours with SASL, an authorizer, an administrator and `eve`, who has no rights, is a process of its own; so are
 the attackers. For each attack: p50 and p99 of a small request on a connection that is logged in, of a new login with a small request,
-and how many requests of 512 KiB were answered; first without any attack. `ratio` is of the two p99 of small requests.
+and how many requests of 512 KiB were answered; first without any attack. `ratio` is of the two p99 of small requests. The longest hold of
+the server's loop comes last, on the clock and in processor time.
 
 | attack | by |
 | --- | --- |
@@ -38,6 +39,8 @@ from metashell.net.sasl import PlainClient
 from metashell.net.transport import Connection, ConnectionFailedError, connect
 from tools.bench.common import met
 from tools.bench.controllers import ours_argv, voters
+from tools.bench.rack import GOAL_HOLD_MS, longest_holds
+from tools.interop.nodes import free_ports
 
 SECONDS = 6.0
 CONNECTIONS = 200
@@ -76,10 +79,16 @@ def main(argv: Sequence[str]) -> int:
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     with tempfile.TemporaryDirectory(prefix="metashell-attacks-") as folder:
         ((config, port),) = voters(Path(folder) / "attacked", range(1, 2), SETTINGS)
+        (metrics,) = free_ports(1)
+        argv = [*ours_argv(config), "--metrics-port", str(metrics)]
         with open(Path(folder) / "output", "ab") as output:
-            server = subprocess.Popen(ours_argv(config), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            server = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:
-            return 0 if asyncio.run(measured(port, seconds, connections)) else 1
+            is_met = asyncio.run(measured(port, seconds, connections))
+            hold_ms, cpu_ms = longest_holds(metrics)
+            goal = f"goal {GOAL_HOLD_MS:.0f} of CPU {met(cpu_ms < GOAL_HOLD_MS)}"
+            print(f"longest hold of the loop {hold_ms:.0f} ms, {cpu_ms:.0f} of CPU | {goal}")
+            return 0 if is_met and cpu_ms < GOAL_HOLD_MS else 1
         finally:
             server.kill()
             server.wait()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -67,13 +68,20 @@ def main(argv: Sequence[str]) -> int:
     ours, theirs = found.get("ours"), found.get("Kafka")
     if ours is None:
         return 0
-    is_met = ours.beat_s < GOAL_BEAT_S and ours.cpu_ms < GOAL_HOLD_MS
+    is_met = ours.beat_s < GOAL_BEAT_S and ours.cpu_ms < GOAL_HOLD_MS and ours.fenced_s < math.inf
     line = f"ours: slowest heartbeat {ours.beat_s:.2f} s, longest hold {ours.hold_ms:.0f} ms ({ours.cpu_ms:.0f} of CPU)"
     if theirs is not None:
         is_met &= ours.fenced_s < 2 * theirs.fenced_s
         line += f", the rack fenced in {ours.fenced_s:.1f} s, {ours.fenced_s / theirs.fenced_s:.2f} x Kafka's"
     print(f"{line} | goal below {GOAL_BEAT_S:.0f} s, {GOAL_HOLD_MS:.0f} ms of CPU, 2 x {met(is_met)}", flush=True)
     return 0 if is_met else 1
+
+
+def longest_holds(port: int) -> tuple[float, float]:
+    """How long one piece of work held the loop of a server of ours at most, in ms: on the clock, and of its own. Errors: OSError."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        lines = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#"))
+    return float(lines["metashell_loop_longest_hold_seconds"]) * 1000, float(lines["metashell_loop_longest_cpu_seconds"]) * 1000
 
 
 class Story:
@@ -261,10 +269,10 @@ class Story:
         # Of the last heartbeats the earliest was an interval ago.
         began, leader, numbers = time.monotonic(), self._leader, count()
         creates: list[float] = []
-        while not rack <= self._fenced and time.monotonic() - began < 4 * TIMEOUT_S:
+        while not rack <= self._fenced and time.monotonic() - began < TIMEOUT_S:
             creates.append(await self._create(f"during-{next(numbers)}"))
             await asyncio.sleep(0.5)
-        self.fenced_s = time.monotonic() - began
+        self.fenced_s = time.monotonic() - began if rack <= self._fenced else math.inf
         others = len(self._fenced - rack)
         slowest = self._window("rack", began)
         self.beat_s = max(self.beat_s, slowest)
@@ -299,13 +307,10 @@ class Story:
         told = []
         for id in self._processes:
             with suppress(OSError):
-                with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics[id]}/metrics", timeout=60) as answer:
-                    lines = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#"))
-                hold_ms = float(lines["metashell_loop_longest_hold_seconds"]) * 1000
-                cpu_ms = float(lines["metashell_loop_longest_cpu_seconds"]) * 1000
+                hold_ms, cpu_ms = longest_holds(self._metrics[id])
                 self.hold_ms, self.cpu_ms = max(self.hold_ms, hold_ms), max(self.cpu_ms, cpu_ms)
-                mark, long = " (active)" if id == self._leader else "", float(lines["metashell_loop_long_holds_total"])
-                told.append(f"{id}{mark} {hold_ms:.0f} ms, {cpu_ms:.0f} of CPU, {long:.0f} of 50 ms and more")
+                mark = " (active)" if id == self._leader else ""
+                told.append(f"{id}{mark} {hold_ms:.0f} ms, {cpu_ms:.0f} of CPU")
         return f"; longest holds: {'; '.join(told)}"
 
     def _say(self, what: str, text: str) -> None:
