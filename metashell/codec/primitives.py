@@ -128,7 +128,9 @@ def decompress(codec_id: int, data: bytes, max_size: int = MAX_DECOMPRESSED) -> 
     if codec_id == UNCOMPRESSED:
         return data
     if codec_id == SNAPPY:
-        return b"".join(snappy_blocks(data, max_size))
+        whole = BytesIO()  # a list of blocks to be joined would be as large again
+        whole.writelines(snappy_blocks(data, max_size))
+        return whole.getvalue()
     if codec_id == GZIP and len(data) > _GZIP_FLAGS and data[_GZIP_FLAGS] > _GZIP_FLAGS_MAX:
         # Java ignores the reserved flags, while the library refuses them: clear them.
         data = data[:_GZIP_FLAGS] + bytes((data[_GZIP_FLAGS] & _GZIP_FLAGS_MAX,)) + data[_GZIP_FLAGS + 1 :]
