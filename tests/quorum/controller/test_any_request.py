@@ -12,7 +12,8 @@ from metashell.quorum.controller.controller import ROUTES
 from tests.quick import quick
 from tests.quorum.controller.test_model import Watched, same
 
-REQUESTS = 100_000 if os.environ.get("METASHELL_SOAK") else 2_500
+IS_SOAK = bool(os.environ.get("METASHELL_SOAK"))
+REQUESTS = 100_000 if IS_SOAK else 2_500
 
 
 def from_snapshot(image: MetadataImage) -> MetadataImage:
@@ -24,7 +25,7 @@ def from_snapshot(image: MetadataImage) -> MetadataImage:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", quick(range(5)))
+@pytest.mark.parametrize("seed", quick(range(10 if IS_SOAK else 5)))
 def test_every_request_that_decodes_is_answered(seed: int) -> None:
     watched = Watched(seed)
     for number in range(REQUESTS):
