@@ -103,7 +103,7 @@ TASKS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("tables.report", "answer an operator's question from the logs of a cluster, as a table and as a page"),
         "tables": ("tables.sql:tables_main", "what the tables of export, sql and reports are, and what each column means"),
         "export": ("tables.export", "write the records of logs as tables: Parquet, Arrow, CSV or JSON lines"),
-        "lake": ("tables.lake", "what a lake holds, how it came to that, and whether it is whole"),
+        "lake": ("tables.lake", "what a lake holds, whether it is whole, and its upkeep"),
     },
     "CONTROLLERS": {
         "quorum": ("controllers.quorum", "a quorum of controllers on this machine, and the quorum of any cluster"),
