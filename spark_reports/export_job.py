@@ -25,11 +25,11 @@ from metashell.tables.lake.plan import Task
 from metashell.tables.lake.status import outcome_lines, planned_lines
 from metashell.tables.lake.write_tasks import Job, TaskResult, write_task
 from metashell.tables.read_options import EXPORT_MODES, parts_of_notes
-from metashell.tables.splits import FILE_COST_BYTES, Split
+from metashell.tables.splits import Split
 from metashell.tables.stores import Store, open_store
 from spark_reports.plain_export import export_plain, refuse_other_output
 from spark_reports.session import run_tasks
-from spark_reports.source import SPLIT_BYTES, SPLIT_BYTES_MIN, TASKS_WANTED, begin_task
+from spark_reports.source import SPLIT_BYTES_MIN, begin_task, runs_to_join
 
 _EXPORT, _STREAM = "export", "stream"
 _ONLY_WITH = {
@@ -55,7 +55,7 @@ def require_fitting(values: SimpleNamespace) -> None:
     for name in values.format:
         if values.job == _STREAM and name != DELTA:
             raise UsageError(f"--format {name}: a stream writes tables of {DELTA}", "--format")
-        if values.job != _STREAM and name in (DELTA, "iceberg"):
+        if values.job != _STREAM and name == DELTA:
             raise UsageError(f"--format {name} goes with the jobs export and stream", "--format")
 
 
@@ -174,18 +174,7 @@ class SparkTasks:
         """Tasks as the source `kafka_metadata` has them: larger ones for a large input, and some for each core."""
         if not self._is_balanced:
             return tasks
-        share = min(max(sum(map(_weight, tasks)) // TASKS_WANTED, SPLIT_BYTES_MIN), SPLIT_BYTES)
-        shared: list[Task] = []
-        weight = share
-        for task in tasks:
-            if weight >= share:
-                shared.append(task)
-                weight = _weight(task)
-            else:
-                last = shared[-1]
-                shared[-1] = Task(Split((*last.split.pieces, *task.split.pieces)), (*last.logs, *task.logs))
-                weight += _weight(task)
-        return shared
+        return [_joined(tasks[run]) for run in runs_to_join([task.split for task in tasks])]
 
     def write(self, tasks: Sequence[Task], job: Job) -> list[tuple[int, TaskResult]]:
         if not tasks:
@@ -245,5 +234,6 @@ class WriteTask:
         return number, result
 
 
-def _weight(task: Task) -> int:
-    return task.split.bytes + FILE_COST_BYTES * len(task.split.pieces)
+def _joined(tasks: Sequence[Task]) -> Task:
+    pieces = tuple(piece for task in tasks for piece in task.split.pieces)
+    return Task(Split(pieces), tuple(log for task in tasks for log in task.logs))

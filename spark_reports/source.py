@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from itertools import pairwise
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -49,7 +50,7 @@ from metashell.tables.input_files import expand_globs, input_files
 from metashell.tables.read_options import OF_BODIES, Bounds
 from metashell.tables.reports.derived_tables import DERIVED_TABLES
 from metashell.tables.schemas import FAULTS, spark_row_metadata
-from metashell.tables.splits import FILE_COST_BYTES, Piece, Split, plan_splits, require_logs
+from metashell.tables.splits import FILE_COST_BYTES, Split, plan_splits, require_logs
 from metashell.tables.state.clusters import copies_by_cluster, read_state
 from metashell.tables.state.tables import read_group_offsets, spark_state_batch, state_batches
 from spark_reports.filters import Filters, parse_conditions, with_bounds
@@ -209,21 +210,22 @@ def balanced_splits(
     places = list(dict.fromkeys(place for path in paths for place in expand_globs(path)))
     target = wanted_bytes or SPLIT_BYTES_MIN
     splits = plan_splits(places, target, log=log, every_checkpoint=every_checkpoint, only=only, logs=logs)
-    return splits if wanted_bytes else joined_splits(splits)
+    if wanted_bytes:
+        return splits
+    return [Split(tuple(piece for split in splits[run] for piece in split.pieces)) for run in runs_to_join(splits)]
 
 
-def joined_splits(splits: Sequence[Split]) -> list[Split]:
-    """Return splits of a large input joined to fewer: as many as are wanted, but none above SPLIT_BYTES by more than a split."""
+def runs_to_join(splits: Sequence[Split]) -> list[slice]:
+    """Return which splits of a large input are joined: to as many as are wanted, but none above SPLIT_BYTES by more than a split."""
     share = min(max(sum(map(_weight, splits)) // TASKS_WANTED, SPLIT_BYTES_MIN), SPLIT_BYTES)
-    joined: list[list[Piece]] = []
+    starts: list[int] = []
     weight = share
-    for split in splits:
+    for number, split in enumerate(splits):
         if weight >= share:
-            joined.append([])
+            starts.append(number)
             weight = 0
-        joined[-1] += split.pieces
         weight += _weight(split)
-    return [Split(tuple(pieces)) for pieces in joined]
+    return [slice(start, end) for start, end in pairwise([*starts, len(splits)])]
 
 
 def _weight(split: Split) -> int:

@@ -194,7 +194,6 @@ def parts_of_notes(notes: NewerNotes) -> list[Newer]:
 
 
 EXPORT_MODES: tuple[Literal["error", "append", "overwrite"], ...] = ("error", "append", "overwrite")
-TABLE_FORMATS = ("delta", "iceberg")
 JOBS = {
     "export": "tables as Parquet, a folder for each, or what is new into a lake",
     "stream": "what is appended to growing logs, into Delta tables, until stopped",
@@ -202,10 +201,10 @@ JOBS = {
 
 _FORMAT = choice(
     "--format",
-    choices=(*ANSWER_FORMS, *TABLE_FORMATS),
+    choices=(*ANSWER_FORMS, "delta"),
     multiple=True,
     help="form of a report's answer, one of the first four, which it has all by default; for export what the tables are: parquet (the "
-    "default), delta or iceberg",
+    "default) or delta",
 )
 
 SPARK_REPORTS = CommandSpec(

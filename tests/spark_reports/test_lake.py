@@ -198,7 +198,8 @@ def test_an_executor_with_files_of_its_own_is_noticed(tmp_path: Path) -> None:
         (("timeline", "in", "--out", "out", "--once"), "--once goes with the job stream"),
         (("timeline", "in", "--out", "out", "--table", "topic"), "--table goes with the jobs export and stream"),
         (("stream", "in", "--out", "out", "--format", "csv"), "--format csv: a stream writes tables of delta"),
-        (("export", "in", "--out", "out", "--format", "iceberg"), "--format iceberg: an export writes parquet or delta"),
+        (("export", "in", "--out", "out", "--format", "csv"), "--format csv: an export writes parquet or delta"),
+        (("export", "in", "--out", "out", "--format", "iceberg"), "'iceberg' is not a value of --format: .*parquet.* delta"),
         (
             ("export", "in", "--out", "out", "--format", "parquet", "--mode", "append"),
             "--format parquet: what appends makes tables of delta",

@@ -249,25 +249,37 @@ def _added(
         _make(store, options, state, made)
     except BaseException as error:
         runner.stop()  # what still runs would write more
+        number = 0
         with suppress(MetashellError):
-            _remove_files(store, append_id, may_be_made=is_committing and not isinstance(error, ConflictError))
+            number = _remove_files(store, append_id, may_be_made=is_committing and not isinstance(error, ConflictError))
+        if number and isinstance(error, MetashellError):
+            raise _made_before(error, number) from error
         raise
     report.rows, report.number = made.rows, made.number
     try:
         give_to_tables(store, state)
     except MetashellError as error:
-        raise MetashellError(f"{error}; append {made.number} was made before, and the next export completes it") from error
+        raise _made_before(error, made.number) from error
     return report
 
 
-def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> None:
-    """Remove the files of an append that failed, unless it is there. A commit to a store that failed may come to be: it keeps them."""
+def _made_before(error: MetashellError, number: int) -> MetashellError:
+    return MetashellError(f"{error}; append {number} was made before, and the next export completes it")
+
+
+def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> int:
+    """Remove the files of an append that failed, unless it is there: return its number then, else 0.
+
+    A commit to a store that failed may come to be: it keeps them.
+    """
     from metashell.tables.lake.appends import read_state
 
-    if may_be_made and not store.is_local:
-        return
-    if all(append.id != append_id for append in read_state(store).appends):
+    for append in read_state(store).appends:
+        if append.id == append_id:
+            return append.number
+    if not may_be_made or store.is_local:
         store.remove_all([file.name for file in store.files() if append_id in file.name])
+    return 0
 
 
 def _make(store: Store, options: AppendOptions, state: LakeState, made: Append) -> None:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -26,6 +27,7 @@ import pyarrow as pa
 from metashell.common.errors import MetashellError, PathError
 from metashell.common.runtime import sync_path
 from metashell.common.uris import URI_MARK, is_uri
+from metashell.disk.file_system import errors_naming
 from metashell.tables import require_packages
 from metashell.tables.columns.typed_arrays import binary_ids_type, shaped_schema
 from metashell.tables.columns.typed_tables import typed_schema
@@ -56,6 +58,9 @@ _SETTINGS: Final = {"delta.logRetentionDuration": "interval 30 days", "delta.del
 _SCHEMES: Final = {"s3a": "s3", "gcs": "gs"}
 _NEWEST: Final = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _PARQUET_END: Final = b"PAR1"
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_OS_REASON: Final = re.compile(r"([^:\n\u21b3]*) \(os error \d+\)")
+"""The operating system's reason in an error of delta-rs, which puts a line for each of its layers before it."""
 
 
 class LakeFile(NamedTuple):
@@ -119,7 +124,7 @@ def open_table(store: Store, table: str) -> DeltaTable | None:
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
-    if store.is_local and not os.path.isdir(os.path.join(_uri(store, table), LOG)):
+    if store.is_local and not _is_folder(os.path.join(_uri(store, table), LOG)):
         return None
     if table == "appends":
         _require_store(store)
@@ -254,7 +259,10 @@ def delta_errors(store: Store, name: str) -> Iterator[None]:
 def _line(error: Exception, store: Store) -> str:
     from metashell.tables.stores.file_systems import plain_words
 
-    return plain_words(store.place, str(error)) or type(error).__name__
+    said = _COLOR.sub("", str(error))
+    if store.is_local and (reason := _OS_REASON.search(said)) is not None:
+        return reason[1].strip()
+    return plain_words(store.place, said) or type(error).__name__
 
 
 def _require_store(store: Store) -> None:
@@ -318,10 +326,12 @@ def _settle(store: Store, name: str, version: int, *, checkpoint: bool = False) 
     folder = os.path.join(store.place, name, LOG)
     names = [f"{version:020d}.json"]
     if checkpoint:
-        names = [each for each in os.listdir(folder) if each.startswith(f"{version:020d}.checkpoint") or each == "_last_checkpoint"]
+        with errors_naming(folder):
+            names = [each for each in os.listdir(folder) if each.startswith(f"{version:020d}.checkpoint") or each == "_last_checkpoint"]
     for each in names:
-        with suppress(FileNotFoundError):
-            sync_path(os.path.join(folder, each))
+        path = os.path.join(folder, each)
+        with errors_naming(path), suppress(FileNotFoundError):
+            sync_path(path)
     store.sync_folders([folder])
 
 
@@ -351,8 +361,21 @@ def mend(store: Store, name: str) -> None:
     Both were written whole before they got their names, and were not reported, so no running writer has them.
     """
     folder = os.path.join(store.place, name, LOG)
-    if not store.is_local or not os.path.isdir(folder):
-        return
+    if store.is_local and _is_folder(folder):
+        with errors_naming(folder):
+            _remove_torn(folder)
+
+
+def _is_folder(path: str) -> bool:
+    """Return whether a folder is there. Errors: PathError where nobody can say: a lake that cannot be read is not one that is missing."""
+    with errors_naming(path):
+        try:
+            return S_ISDIR(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+
+def _remove_torn(folder: str) -> None:
     found = sorted(match[0] for entry in os.listdir(folder) if (match := _NEWEST.fullmatch(entry)))
     commits = [entry for entry in found if entry.endswith(".json")]
     torn = [entry for entry in found if entry.endswith(".parquet") and not _is_whole_parquet(os.path.join(folder, entry))]

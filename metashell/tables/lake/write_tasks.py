@@ -23,6 +23,7 @@ from pyarrow.parquet import ParquetFile
 
 from metashell.common.errors import LogCorruptError, MetashellError, PathError, UsageError
 from metashell.common.runtime import sync_path
+from metashell.disk.file_system import errors_naming
 from metashell.tables.columns.chunk_records import names_once
 from metashell.tables.columns.reader import joint_groups, read_split
 from metashell.tables.columns.record_tables import marked_schema
@@ -253,10 +254,11 @@ class PartFiles:
         self._open.pop(key, None)
         part.close()
         path = self._path(part.name)
-        size = os.stat(path).st_size
-        if self._store.is_local:
-            sync_path(path)
-        else:
+        with errors_naming(path):
+            size = os.stat(path).st_size
+            if self._store.is_local:
+                sync_path(path)
+        if not self._store.is_local:
             self._store.put_file(part.name, path)
         self.files.append(LakeFile(part.name, part.rows, size, part.month, part.bounds.text(part.rows)))
 
@@ -315,12 +317,14 @@ def rewritten(store: Store, files: Sequence[LakeFile], *, show_secrets: bool, cu
                 os.unlink(source)
         part.flush(path)
         part.close()
-        size = os.stat(path).st_size
-        if not part.rows:
-            os.unlink(path)
-            return None
+        with errors_naming(path):
+            size = os.stat(path).st_size
+            if not part.rows:
+                os.unlink(path)
+                return None
+            if store.is_local:
+                sync_path(path)
         if store.is_local:
-            sync_path(path)
             store.sync_names([part.name])
         else:
             store.put_file(part.name, path)

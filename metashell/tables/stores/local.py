@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from shutil import copyfileobj, rmtree
+from stat import S_ISDIR
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -61,10 +62,10 @@ class LocalStore:
         path = self._folder
         while not os.path.lexists(path):
             path = os.path.dirname(path.rstrip("/")) or "."
-        if not os.path.isdir(path):
-            raise PathError(f"{path}: Not a directory", path)
         unfinished = os.path.join(path, _unfinished("probe"))
         try:
+            if not S_ISDIR(os.stat(path).st_mode):
+                raise PathError(f"{path}: Not a directory", path)
             # Rights say nothing about a disk that is read-only or has no room for a name.
             os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             os.unlink(unfinished)
