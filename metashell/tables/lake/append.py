@@ -244,16 +244,17 @@ def _added(
     is_committing = False
     try:
         _write(store, runner, plan, job_of(options, form, append_id), results, progress)
-        is_committing = True
         made = append_of(state, plan, form, results, append_id, resets=resets)
+        _require_parts(store, made)
+        is_committing = True
         _make(store, options, state, made)
     except BaseException as error:
         runner.stop()  # what still runs would write more
-        number = 0
+        is_made: bool | None = None
         with suppress(MetashellError):
-            number = _remove_files(store, append_id, may_be_made=is_committing and not isinstance(error, ConflictError))
-        if number and isinstance(error, MetashellError):
-            raise _made_before(error, number) from error
+            is_made = _remove_files(store, append_id, may_be_made=is_committing and not isinstance(error, ConflictError))
+        if is_committing and isinstance(error, MetashellError) and not isinstance(error, ConflictError) and is_made is not False:
+            raise _made_before(error, state.number + 1, "was" if is_made else "may have been") from error
         raise
     report.rows, report.number = made.rows, made.number
     try:
@@ -263,23 +264,23 @@ def _added(
     return report
 
 
-def _made_before(error: MetashellError, number: int) -> MetashellError:
-    return MetashellError(f"{error}; append {number} was made before, and the next export completes it")
+def _made_before(error: MetashellError, number: int, said: str = "was") -> MetashellError:
+    return MetashellError(f"{error}; append {number} {said} made before, and the next export completes it")
 
 
-def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> int:
-    """Remove the files of an append that failed, unless it is there: return its number then, else 0.
+def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> bool | None:
+    """Remove the files of an append that failed, and return whether it is there, which keeps them.
 
-    A commit to a store that failed may come to be: it keeps them.
+    None: nobody knows yet, since a commit to a store that failed may come to be. That keeps them too.
     """
     from metashell.tables.lake.appends import read_state
 
-    for append in read_state(store).appends:
-        if append.id == append_id:
-            return append.number
-    if not may_be_made or store.is_local:
-        store.remove_all([file.name for file in store.files() if append_id in file.name])
-    return 0
+    if any(append.id == append_id for append in read_state(store).appends):
+        return True
+    if may_be_made and not store.is_local:
+        return None
+    store.remove_all([file.name for file in store.files() if append_id in file.name])
+    return False
 
 
 def _make(store: Store, options: AppendOptions, state: LakeState, made: Append) -> None:
@@ -290,7 +291,6 @@ def _make(store: Store, options: AppendOptions, state: LakeState, made: Append) 
     from metashell.tables.lake.appends import put_append
     from metashell.tables.lake.delta import ConflictError
 
-    _require_parts(store, made)
     for _ in range(_TRIES):
         try:
             put_append(store, state, made)

@@ -58,6 +58,7 @@ _SETTINGS: Final = {"delta.logRetentionDuration": "interval 30 days", "delta.del
 _SCHEMES: Final = {"s3a": "s3", "gcs": "gs"}
 _NEWEST: Final = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _PARQUET_END: Final = b"PAR1"
+_STORE_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_REASON: Final = re.compile(r"([^:\n\u21b3]*) \(os error \d+\)")
 """The operating system's reason in an error of delta-rs, which puts a line for each of its layers before it."""
@@ -137,7 +138,10 @@ def open_table(store: Store, table: str) -> DeltaTable | None:
 
 def has_append(table: DeltaTable | None, app_id: str, number: int) -> bool:
     """Return whether a table has an append, by the application transaction of its commits."""
-    version = None if table is None else table.transaction_version(app_id)
+    if table is None:
+        return False
+    with _errors_reading(table):
+        version = table.transaction_version(app_id)
     return version is not None and version >= number
 
 
@@ -247,22 +251,35 @@ def delta_errors(store: Store, name: str) -> Iterator[None]:
     try:
         yield
     except CommitFailedError as error:
-        raise ConflictError(f"{shown}: another writer committed first: {_line(error, store)}") from error
+        raise ConflictError(f"{shown}: another writer committed first: {_line(error, store.place)}") from error
     except (DeltaError, OSError, ValueError) as error:
-        said = _line(error, store)
+        said = _line(error, store.place)
         if "already exists" in said:
             raise ConflictError(f"{shown}: another writer made it first") from error
         _require_store(store)
         raise PathError(f"{shown}: {said}", shown) from error
 
 
-def _line(error: Exception, store: Store) -> str:
+@contextmanager
+def _errors_reading(table: DeltaTable) -> Iterator[None]:
+    """Errors of delta-rs about a table that is open: it reads the table's log again for each question."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        place = unquote(table.table_uri).removeprefix(f"file{URI_MARK}").rstrip("/")
+        raise PathError(f"{place}: {_line(error, place)}", place) from error
+
+
+def _line(error: Exception, place: str) -> str:
     from metashell.tables.stores.file_systems import plain_words
 
     said = _COLOR.sub("", str(error))
-    if store.is_local and (reason := _OS_REASON.search(said)) is not None:
+    if (reason := _OS_REASON.search(said)) is not None and not is_uri(place):
         return reason[1].strip()
-    return plain_words(store.place, said) or type(error).__name__
+    code = _STORE_CODE.search(said)
+    return (plain_words(place, said) or type(error).__name__) + (f" ({code[1]})" if code is not None else "")
 
 
 def _require_store(store: Store) -> None:
@@ -407,7 +424,9 @@ def _is_whole_parquet(path: str) -> bool:
 def active_files(table: DeltaTable, name: str) -> list[LakeFile]:
     """Return the files that a table's log names, by name."""
     found = []
-    for action in pa.table(table.get_add_actions()).to_pylist():
+    with _errors_reading(table):
+        actions = pa.table(table.get_add_actions()).to_pylist()
+    for action in actions:
         month = (action.get("partition") or {}).get(MONTH) if name in DIVIDED else None
         bounds = {"minValues": action.get("min"), "maxValues": action.get("max"), "nullCount": action.get("null_count")}
         stats = {kind: {at: value for at, value in (values or {}).items() if value is not None} for kind, values in bounds.items()}
