@@ -53,6 +53,7 @@ INTEROP = {
     "group-tools": "interop/test_group_tools.py",
     "stores": "test_store_keys_everywhere.py",
     "durability": "tables/lake/test_durability.py",
+    "faults-steps": "tables/lake/test_faults_steps.py",
 }
 """What runs more cases with METASHELL_SOAK, most of them new ones by a new METASHELL_SEED each round."""
 RUNS = ("properties", *SEEDS, *INTEROP, "surroundings", "mutation")

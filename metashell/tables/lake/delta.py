@@ -424,9 +424,7 @@ def _is_whole_parquet(path: str) -> bool:
 def active_files(table: DeltaTable, name: str) -> list[LakeFile]:
     """Return the files that a table's log names, by name."""
     found = []
-    with _errors_reading(table):
-        actions = pa.table(table.get_add_actions()).to_pylist()
-    for action in actions:
+    for action in pa.table(table.get_add_actions()).to_pylist():
         month = (action.get("partition") or {}).get(MONTH) if name in DIVIDED else None
         bounds = {"minValues": action.get("min"), "maxValues": action.get("max"), "nullCount": action.get("null_count")}
         stats = {kind: {at: value for at, value in (values or {}).items() if value is not None} for kind, values in bounds.items()}

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metashell.common.errors import MetashellError
+from metashell.common.errors import MetashellError, PathError
 from metashell.tables.lake.appends import read_state
+from metashell.tables.lake.delta import has_append, open_table
 from metashell.tables.stores import open_store
 from tests.s3_faults import DROP, LOSE, Fault, FaultyS3, Request
 from tests.tables.lake.lakes import TOPIC, expected, grown, names, run, some_of
@@ -87,3 +88,33 @@ def test_keys_that_expire_at_any_request(s3: str, tmp_path: Path, through: Throu
         run(out, grown(tmp_path, 10), **TOPIC)
         assert names(out) == expected(0, 10), last
     assert made == {1, 2}
+
+
+def test_keys_that_expire_with_the_answer_to_the_commit_leave_open_whether_it_was_made(s3: str, tmp_path: Path, through: Through) -> None:
+    out = f"{s3}/lake"
+    run(out, grown(tmp_path, 6), **TOPIC)
+    is_over = False
+
+    def fault(request: Request) -> int | None:
+        nonlocal is_over
+        if is_over:
+            return 403
+        is_over = request.method == "PUT" and "appends/_delta_log/" in request.path
+        return LOSE if is_over else None
+
+    with through(fault), pytest.raises(MetashellError, match=r"ExpiredToken\); append 2 may have been made before, and the next export"):
+        run(out, grown(tmp_path, 8), **TOPIC)
+    assert run(out, grown(tmp_path, 10), **TOPIC).recovered == "append 2 was interrupted, and was completed"
+    assert names(out) == expected(0, 10)
+
+
+def test_a_table_whose_log_cannot_be_read_any_more_is_one_line(s3: str, tmp_path: Path, through: Through) -> None:
+    """delta-rs reads the log of an open table again for each question."""
+    run(f"{s3}/lake", grown(tmp_path, 6), **TOPIC)
+    is_over = False
+    with through(lambda request: 403 if is_over else None):
+        found = open_table(open_store(f"{s3}/lake"), "topic")
+        assert found is not None
+        is_over = True
+        with pytest.raises(PathError, match=rf"^{s3}/lake/topic: [^\n]* \(ExpiredToken\)$"):
+            has_append(found, "another", 1)
