@@ -279,7 +279,8 @@ def _remove_files(store: Store, append_id: str, *, may_be_made: bool) -> bool | 
         return True
     if may_be_made and not store.is_local:
         return None
-    store.remove_all([file.name for file in store.files() if append_id in file.name])
+    with suppress(MetashellError):
+        store.remove_all([file.name for file in store.files() if append_id in file.name])
     return False
 
 
