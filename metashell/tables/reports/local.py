@@ -73,7 +73,8 @@ def run_local(reports: Sequence[Report], paths: Sequence[str], *, on_error: Any 
                 if name in wanted:
                     yield name, rows
 
-        found, fault_count = read_tables(splits, options, kept)
+        read, fault_count = read_tables(splits, options, kept)
+        found = {name: spooled.table() for name, spooled in read.items()}
         spans = uncommitted.spans_in(found)
         tables = {
             table: uncommitted.without_uncommitted(table, found[table], spans) if table in found else base_schema(table).empty_table()

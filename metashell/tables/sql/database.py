@@ -223,6 +223,28 @@ class Scan(NamedTuple):
         """Return the scanner of a table that has all the rows."""
         return ds.dataset(table).scanner(columns=self.columns, filter=self.condition)
 
+    def schema_of(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the wanted columns of a table."""
+        return schema if self.columns is None else pa.schema([schema.field(column) for column in self.columns])
+
+    def batches_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the wanted rows and columns of some rows."""
+        if self.condition is None:
+            yield batch if self.columns is None else batch.select(self.columns)
+        else:
+            yield from self.of(pa.Table.from_batches([batch])).to_batches()
+
+
+class BatchScanner(NamedTuple):
+    """What DuckDB needs of a scanner: a reader of batches, which are made when it wants them."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the reader; there is one."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+
 
 Serve = Callable[[str, Scan], Any]
 """Makes the scanner of a table's rows."""

@@ -37,7 +37,7 @@ from metashell.tables.input_files import input_files, is_read_once
 from metashell.tables.read_options import ANY, OF_BODIES, Bounds, Form, NewerNotes, ReadOptions, note_newer
 from metashell.tables.schemas import FAULTS, RECORDS, tables
 from metashell.tables.splits import TARGET_BYTES, Split, absent_log, has_log, kind_of, splits_of
-from metashell.tables.sql.database import PARQUET_FORMAT, FilterBounds, Scan
+from metashell.tables.sql.database import PARQUET_FORMAT, BatchScanner, FilterBounds, Scan
 from metashell.tables.state.clusters import NoMetadataError, no_metadata
 from metashell.tables.stores import open_store
 from metashell.tables.stores.local import path_of_uri
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from metashell.tables.read_options import OnError
 
 
+_MAPPED_BYTES_MAX: Final = 4 << 20
+"""So much of a spooled table is in memory while it is scanned."""
 _WHOLE: Final = 1 << 62
 """So large is no file: each is one piece."""
 
@@ -91,7 +93,7 @@ class EventTables:
         self.schemas: dict[str, pa.Schema] = {name: spooled_schema(name, columns) for name in tables()}
         self._files: list[InputFile] = []
         self._sizes: dict[str, int] = {}
-        self._kept: dict[str, tuple[Wanted, pa.Table]] = {}
+        self._kept: dict[str, tuple[Wanted, SpooledTable]] = {}
         self._fault_counts: dict[str, int] = {}
         self._newer: dict[str, NewerNotes] = {}
         self._named: Collection[str] = ()
@@ -129,7 +131,7 @@ class EventTables:
             wanted = self._wanted(name, scan)
             if name not in self._kept or not self._kept[name][0].includes(wanted):
                 self._read(name, wanted)
-            return scan.of(self._kept[name][1])
+            return self._kept[name][1].scanned(scan)
 
     def _wanted(self, name: str, scan: Scan) -> Wanted:
         # Faults are those of all that is read, and what can be read only once is read as a whole.
@@ -169,8 +171,7 @@ class EventTables:
         for each in together:
             # Of other tables no part is left out; of `records` bodies may be.
             part = wanted if each == RECORDS else Wanted(wanted.only)
-            empty = pa.Table.from_batches([], self.schemas[each])
-            self._kept[each] = part, read.get(each, empty)
+            self._kept[each] = part, read.get(each, SpooledTable(self.schemas[each]))
             self._fault_counts[each] = fault_count
             self._newer[each] = newer
 
@@ -275,7 +276,7 @@ class LakeTables:
             PARQUET_FORMAT.make_fragment(self._path(file), self._system, partition_expression=_known_of(file, schema)) for file in files
         ]
         whole = ds.FileSystemDataset(fragments, file_schema(name), PARQUET_FORMAT, self._system)
-        wanted = schema if scan.columns is None else pa.schema([schema.field(column) for column in scan.columns])
+        wanted = scan.schema_of(schema)
         return ds.Scanner.from_batches(self._rows(whole, scan, wanted, files), schema=wanted)
 
     def _rows(self, whole: ds.Dataset, scan: Scan, wanted: pa.Schema, files: Sequence[LakeFile]) -> Iterator[pa.RecordBatch]:
@@ -352,6 +353,43 @@ def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
 Kept = Callable[[str, pa.RecordBatch], Iterable[tuple[str, pa.RecordBatch]]]
 
 
+@dataclass(frozen=True, slots=True)
+class SpooledTable:
+    """A table of this schema in a mapped file; without a file it has no rows."""
+
+    schema: pa.Schema
+    file: mmap.mmap | None = None
+
+    def table(self) -> pa.Table:
+        """Return all rows."""
+        return self.schema.empty_table() if self.file is None else pa.ipc.open_stream(pa.py_buffer(self.file)).read_all()
+
+    def scanned(self, scan: Scan) -> Any:
+        """Return the scanner of the rows that a scan wants.
+
+        It gives pages of the file back to the system as it goes. A scanner of Arrow would go through the whole file ahead of its reader.
+        """
+        if self.file is None:
+            return scan.of(self.table())
+        return BatchScanner(scan.schema_of(self.schema), self._batches(self.file, scan))
+
+    def _batches(self, file: mmap.mmap, scan: Scan) -> Iterator[pa.RecordBatch]:
+        # Who still reads a page that was given back finds it again: the file cannot change.
+        mapped_bytes = 0
+        for batch in pa.ipc.open_stream(pa.py_buffer(file)):
+            yield from scan.batches_of(batch)
+            mapped_bytes += batch.get_total_buffer_size()
+            if mapped_bytes > _MAPPED_BYTES_MAX:
+                mapped_bytes = 0
+                _give_back(file)
+        _give_back(file)
+
+
+def _give_back(file: mmap.mmap) -> None:
+    if hasattr(mmap, "MADV_DONTNEED"):
+        file.madvise(mmap.MADV_DONTNEED)
+
+
 class Spool:
     """One table. Its file is in the system's folder for temporary files and is gone with the process."""
 
@@ -359,6 +397,7 @@ class Spool:
         with temporary_files():
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the table is whole
         self._writer: Any = None
+        self._schema: pa.Schema = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write rows of one log file, whose names are stored once. Errors: PathError where the disk is full."""
@@ -368,18 +407,23 @@ class Spool:
         """Write rows as they are. Errors: PathError where the disk is full."""
         with temporary_files():
             if self._writer is None:
-                self._writer = pa.ipc.new_stream(self._file, slim.schema)
+                self._schema = slim.schema
+                self._writer = pa.ipc.new_stream(self._file, self._schema)
             self._writer.write_batch(slim)
 
     def table(self) -> pa.Table:
         """Return all rows. Their pages are the file's, so the system can drop them from memory and read them again."""
+        return self.spooled().table()
+
+    def spooled(self) -> SpooledTable:
+        """Return all rows, where they are."""
         assert self._writer is not None, "a table without rows has no schema"
         with temporary_files():
             self._writer.close()
             self._file.flush()
         whole = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
         self.close()
-        return pa.ipc.open_stream(pa.py_buffer(whole)).read_all()
+        return SpooledTable(self._schema, whole)
 
     def close(self) -> None:
         # A table that is wanted is on disk by now; of another one the disk may have no room for the rest.
@@ -399,7 +443,7 @@ def spooled_schema(name: str, form: Form) -> pa.Schema:
 
 def read_tables(
     splits: Sequence[Split], options: ReadOptions, kept: Kept, newer: NewerNotes | None = None
-) -> tuple[dict[str, pa.Table], int]:
+) -> tuple[dict[str, SpooledTable], int]:
     """Return the tables of splits that have rows, and the number of faults; `kept` names the tables that a batch becomes rows of.
 
     What a newer release wrote goes to `newer`.
@@ -422,4 +466,6 @@ def read_tables(
                         spools[table] = unfinished.enter_context(closing(Spool()))
                     if rows.num_rows:
                         spools[table].add(rows)
-        return {table: spool.table() for table, spool in spools.items()}, fault_count
+        # What decoding has used is not needed by who reads the tables.
+        pa.default_memory_pool().release_unused()
+        return {table: spool.spooled() for table, spool in spools.items()}, fault_count

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from metashell.tables import ReadOptions
 from metashell.tables.sql import sources
+from metashell.tables.sql.database import Scan
 
 SCHEMA = pa.schema([("cluster_id", pa.string()), ("file", pa.string()), ("offset", pa.int64()), ("isr", pa.list_(pa.int32()))])
 
@@ -43,13 +45,22 @@ def as_they_are(name: str, batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBa
     return [(name, batch)] if name != "faults" else []
 
 
-def test_rows_of_many_files_come_back_in_order(splits: list[Any], tmp_path: Path) -> None:
+def test_rows_of_many_files_come_back_in_order(splits: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [rows(f"file-{number % 3}", number, number + 1) for number in range(20)]
     splits += [Rows(("partition", batch) for batch in batches[:7]), Rows([("topic", batches[0].slice(0, 0))])]
     splits += [Rows([("faults", rows("a", 0, 3))]), Rows(("partition", batch) for batch in batches[7:])]
     found, fault_count = sources.read_tables(splits, ReadOptions(), as_they_are)
     assert (list(found), fault_count) == (["partition"], 3)
-    assert found["partition"].to_pylist() == pa.Table.from_batches(batches).to_pylist()
+    whole = pa.Table.from_batches(batches)
+    assert found["partition"].table().to_pylist() == whole.to_pylist()
+    monkeypatch.setattr(sources, "_MAPPED_BYTES_MAX", 4096)
+    condition = pc.field("offset") > 17
+    for columns, chosen in ((None, None), (["offset", "file"], None), ([], None), (None, condition), (["isr"], condition)):
+        wanted = whole if chosen is None else whole.filter(chosen)
+        for _ in range(2):
+            scanned = found["partition"].scanned(Scan(columns, chosen, lambda _: None)).to_reader().read_all()
+            assert scanned.num_rows == wanted.num_rows
+            assert scanned.to_pylist() == wanted.select(wanted.column_names if columns is None else columns).to_pylist()
     assert not list(tmp_path.iterdir())
 
 
