@@ -2,7 +2,11 @@
 
 import sys
 
-from metashell.cli.main import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        from metashell.cli.main import main
+
+        status = main()
+    except KeyboardInterrupt:  # while modules are imported
+        status = 130
+    sys.exit(status)

@@ -121,6 +121,12 @@ class Tool:
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the command; its output is flushed, and its error, if any, is one line on stderr."""
+        try:
+            return self._flushed(argv)
+        except KeyboardInterrupt:  # before the command runs, or while its last output is written
+            return STATUS_INTERRUPTED
+
+    def _flushed(self, argv: Sequence[str] | None) -> int:
         prepare_streams()
         words = list(sys.argv[1:] if argv is None else argv)
         # What a start imports lives until the end: looking for garbage among it costs 5 ms.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from metashell.tables.reports.local import LocalAnswers
+    from metashell.tables.reports.page import Judged
     from metashell.tables.stores import Store
 
 
@@ -92,6 +93,13 @@ def _answered(values: SimpleNamespace) -> int:
     forms = [] if is_printed else _file_forms(values.format)
     store = None if is_printed else _output(values)
     wanted = [REPORTS[name] for name in (REPORTS if is_all else (values.report,))]
+    judged = None
+    if is_all and "html" in forms:
+        from metashell.tables.reports.page import judge_clusters
+
+        # Before the tables: what they take is not given back wholly, and both together may be too much.
+        with show_progress("judging the state"):
+            judged = judge_clusters(values.paths, on_error=values.on_error)
     try:
         with show_progress("reading the logs"):
             answers = run_local(wanted, values.paths, on_error=values.on_error, show_secrets=values.show_secrets)
@@ -101,7 +109,7 @@ def _answered(values: SimpleNamespace) -> int:
     if store is None:
         _print(answers, form, values, notes)
     else:
-        _write(answers, forms, values, notes, store)
+        _write(answers, forms, values, notes, store, judged)
     for line in left_out_lines(answers.left_out):
         complain(NAME, line)
     if answers.fault_count:
@@ -150,20 +158,18 @@ def _print(answers: LocalAnswers, form: str, values: SimpleNamespace, notes: tup
     sys.stdout.buffer.writelines(answer_parts(report, answer, form, sources=_sources(values), notes=notes))
 
 
-def _write(answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...], store: Store) -> None:
+def _write(
+    answers: LocalAnswers, forms: list[str], values: SimpleNamespace, notes: tuple[str, ...], store: Store, judged: Judged | None
+) -> None:
     from metashell.tables.reports import REPORTS
     from metashell.tables.reports.output import write_answer, write_index
-    from metashell.tables.reports.page import judge_clusters
 
     sources = _sources(values)
-    has_index = values.report == ALL_REPORTS and "html" in forms
     for name, answer in answers.tables.items():
         with show_progress(f"writing {name}"):
-            written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=has_index)
+            written = write_answer(REPORTS[name], answer, store, forms, sources=sources, notes=notes, has_index=judged is not None)
         sys.stdout.write("".join(f"{path}\n" for path in written))
-    if has_index:
-        with show_progress("judging the state"):
-            judged = judge_clusters(values.paths, on_error=values.on_error)
+    if judged is not None:
         found, faults = answers.tables, answers.fault_count
         index = write_index(store, found, answers.left_out, judged, sources=sources, notes=notes, fault_count=faults)
         sys.stdout.write(f"{index}\n")

@@ -6,6 +6,7 @@ intervals are what had not ended when the log did."""
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -19,9 +20,11 @@ from metashell.common.errors import MetashellError
 from metashell.common.forms import counted
 from metashell.common.html_page import Cell, html_page, html_table, html_text
 from metashell.common.terminal import BAD
+from metashell.common.uris import shown_uri
 from metashell.common.values import duration_text
 from metashell.disk.directory import log_name_of
 from metashell.metadata.checks import Facts, Health, judge
+from metashell.tables.input_files import is_read_once
 from metashell.tables.reports.catalog import (
     CLUSTER,
     REPORTS,
@@ -221,7 +224,10 @@ class Judged(NamedTuple):
 
 
 def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judged:
-    """Return the state of every metadata log at the paths."""
+    """Return the state of every metadata log at the paths. What can be read only once is left to the tables."""
+    once = next((path for path in paths if is_read_once(path) and not os.path.isdir(path)), None)
+    if once is not None:
+        return Judged([], f"{shown_uri(once)}: can be read only once, and the answers are made from it")
     try:
         return Judged([_current_state(cluster) for cluster in read_state(paths, on_error=on_error)])
     except MetashellError as error:
@@ -229,6 +235,7 @@ def judge_clusters(paths: Sequence[str], *, on_error: OnError = "fail") -> Judge
     finally:
         # Loading hides all objects from the collector, and DuckDB complains on stderr about those of its own that outlive it.
         gc.unfreeze()
+        pa.default_memory_pool().release_unused()
 
 
 def _current_state(cluster: Cluster) -> CurrentState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -101,6 +102,11 @@ def test_a_state_that_cannot_be_read_is_said_and_not_green(tmp_path: Any) -> Non
     found = judge_clusters([str(tmp_path)])
     assert found.clusters == []
     assert 'class="verdict safe"' not in render_index(answers(), [], found, sources="x")
+
+
+def test_a_pipe_is_left_to_the_answers(tmp_path: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "can be read only once" in judge_clusters([str(tmp_path / "pipe")]).trouble
 
 
 def test_the_index_runs_nothing_loads_nothing_and_links_only_to_reports() -> None:
