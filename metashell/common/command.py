@@ -122,9 +122,13 @@ class Tool:
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the command; its output is flushed, and its error, if any, is one line on stderr."""
         try:
-            return self._flushed(argv)
+            status = self._flushed(argv)
         except KeyboardInterrupt:  # before the command runs, or while its last output is written
-            return STATUS_INTERRUPTED
+            status = STATUS_INTERRUPTED
+        if status == STATUS_INTERRUPTED:
+            # An interrupt within `exec` of a text, as of a dataclass, leaves a mark for which CPython ends itself by SIGINT at exit.
+            exec("")
+        return status
 
     def _flushed(self, argv: Sequence[str] | None) -> int:
         prepare_streams()

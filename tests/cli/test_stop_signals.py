@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +47,15 @@ def test_what_nohup_ignores_stays_ignored(signals: StopSignals) -> None:
     signals.watch()
     signal.raise_signal(signal.SIGHUP)
     assert signals.noted == 0 and signal.SIGHUP not in signals.watched
+
+
+def test_an_interrupt_within_exec_of_a_text_ends_with_the_status_of_all_others(tmp_path: Path) -> None:
+    """As where a dataclass is made while modules are imported: without more CPython would end `python -m` by SIGINT itself."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\nfrom metashell.common.command import Tool\nsys.exit(Tool('x', lambda _: exec('raise KeyboardInterrupt'))([]))\n"
+    )
+    folders = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"], env={**os.environ, "PYTHONPATH": folders}, capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (130, b"")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from itertools import pairwise
 from shutil import rmtree
@@ -78,24 +78,28 @@ class Database:
         self._unread: pa.RecordBatchReader | None = None
         self._trouble = Trouble()
         self._is_stopping = Event()
-        for setting in _SETTINGS:
-            self._connection.execute(f"set {setting}")
-        for macro in macros:
-            self._connection.execute(f"create macro {macro}")
+        with passed_interrupts():
+            for setting in _SETTINGS:
+                self._connection.execute(f"set {setting}")
+            for macro in macros:
+                self._connection.execute(f"create macro {macro}")
         for name, table in tables.items():
             self.put(name, table)
-        self._connection.execute("set lock_configuration = true")
+        with passed_interrupts():
+            self._connection.execute("set lock_configuration = true")
 
     def put(self, name: str, table: pa.Table) -> None:
         """Hold one more table, or another one under a name."""
-        self._connection.register(name, table)
+        with passed_interrupts():
+            self._connection.register(name, table)
 
     def serve(self, name: str, schema: pa.Schema, serve: Serve) -> None:
         """Hold a table whose rows `serve` makes when a query scans it; what it raises is raised where rows are waited for.
 
         It is called in any thread, also in several at once. `go_on` raises when nothing waits for the rows any more.
         """
-        self._connection.register(name, ServedTable(name, schema, serve, self._trouble))
+        with passed_interrupts():
+            self._connection.register(name, ServedTable(name, schema, serve, self._trouble))
 
     def go_on(self) -> None:
         """Errors: KeyboardInterrupt where the wait for an answer was broken off."""
@@ -104,7 +108,8 @@ class Database:
 
     def drop(self, name: str) -> None:
         """Hold a table no longer."""
-        self._connection.unregister(name)
+        with passed_interrupts():
+            self._connection.unregister(name)
 
     def define(self, name: str, query: str) -> None:
         """Keep the answer to a query as a table."""
@@ -195,6 +200,17 @@ class Database:
     def _reason(self, error: Exception) -> BaseException:
         """Return the error that ended a query: that of a table's source, or DuckDB's own."""
         return self._trouble.taken() or _refused(error)
+
+
+@contextmanager
+def passed_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt for Ctrl-C within a short call of DuckDB, which has other errors for it."""
+    try:
+        yield
+    except (RuntimeError, duckdb.Error) as error:
+        if "Query interrupted" in str(error) or "KeyboardInterrupt" in str(error):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _refused(error: Exception) -> RefusedError:

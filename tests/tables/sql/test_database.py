@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -20,7 +21,7 @@ import pytest
 from metashell.tables.columns.typed_tables import typed_schema
 from metashell.tables.read_options import ANY, Bounds, Range
 from metashell.tables.reports.local import DUCKDB_MACROS
-from metashell.tables.sql.database import Database, FilterBounds, RefusedError
+from metashell.tables.sql.database import Database, FilterBounds, RefusedError, passed_interrupts
 from tests.quick import quick
 
 SECRET = "a line that nobody asked for"
@@ -304,3 +305,13 @@ def test_no_row_that_a_filter_keeps_lies_outside_of_what_it_proves(seed: int) ->
                 assert wanted.is_open or (row[name] is not None and wanted.meets(row[name], row[name])), (str(condition), bounds, row)
             assert kinds is None or row["type"] in kinds, (str(condition), kinds, row)
     assert told > 5
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("Query interrupted"), duckdb.InvalidInputException("reading the schema failed: KeyboardInterrupt: ")]
+)
+def test_ctrl_c_within_a_short_call_of_duckdb_is_an_interrupt(error: Exception) -> None:
+    with pytest.raises(KeyboardInterrupt), passed_interrupts():
+        raise error
+    with pytest.raises(RuntimeError, match="other"), passed_interrupts():
+        raise RuntimeError("other")
