@@ -16,9 +16,8 @@ from metashell.common.values import uuid_from_text
 from metashell.net.addresses import Address
 from metashell.net.client import Client
 from tests.interop.real_groups import Connection, RealGroups
-from tests.interop.test_group_lag import eventually
 from tests.java import KAFKA, kafka
-from tests.running import Outcome, run_main
+from tests.running import Outcome, run_main, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -183,7 +182,7 @@ def streams_group(groups: RealGroups, group: str, *more: str) -> set[str]:
     connection = Connection(groups.port, "streams")
     joined = {**fields, "memberEpoch": 0, "topology": {"epoch": 1, "subtopologies": [first, second]}}
     assert connection.ask("StreamsGroupHeartbeat", 0, joined)["errorCode"] == 0
-    eventually(lambda: names <= topics_of(groups))
+    wait_until(lambda: names <= topics_of(groups))
     assert connection.ask("StreamsGroupHeartbeat", 0, {**fields, "memberEpoch": -1, "topology": None})["errorCode"] == 0
     connection.close()
     return names
@@ -206,9 +205,9 @@ def test_internal_topics_of_streams_groups_go_only_when_they_are_named(groups: R
     assert {row["result"] for row in rows} == {"would be set", "would be deleted"}
     ours(groups, "reset-offsets", "by-ours", *scope, "--delete-all-internal-topics", "--execute")
     theirs(groups, STREAMS, "--reset-offsets", "--group", "by-theirs", "--all-input-topics", "--to-earliest", "--execute", *ALL)
-    eventually(lambda: not (made["by-ours"] | made["by-theirs"]) & topics_of(groups))
+    wait_until(lambda: not (made["by-ours"] | made["by-theirs"]) & topics_of(groups))
     ours(groups, "reset-offsets", "by-name", *scope, "--delete-internal-topic", "by-name-x-repartition", "--execute")
-    eventually(lambda: made["by-name"] & topics_of(groups) == {"by-name-store-changelog"})
+    wait_until(lambda: made["by-name"] & topics_of(groups) == {"by-name-store-changelog"})
     # Kafka's tool deletes any topic that it is given here, an input topic too.
     for name in ("streams-in", "by-delete-x-repartition"):
         done = ours(groups, "reset-offsets", "by-name", *scope, "--delete-internal-topic", name, "--execute", status=2)
@@ -221,7 +220,7 @@ def test_internal_topics_of_streams_groups_go_only_when_they_are_named(groups: R
     shown = ours(groups, "delete", "by-delete", *ALL, "--dry-run")
     assert b"by-delete-x-repartition: would be deleted" in shown.stdout and made["by-delete"] <= topics_of(groups)
     ours(groups, "delete", "by-delete", *ALL, "--yes")
-    eventually(lambda: not made["by-delete"] & topics_of(groups))
+    wait_until(lambda: not made["by-delete"] & topics_of(groups))
     assert "streams-in" in topics_of(groups)
 
 
