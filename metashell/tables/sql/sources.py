@@ -362,7 +362,7 @@ class SpooledTable:
 
     def table(self) -> pa.Table:
         """Return all rows."""
-        return self.schema.empty_table() if self.file is None else pa.ipc.open_stream(pa.py_buffer(self.file)).read_all()
+        return pa.Table.from_batches([], self.schema) if self.file is None else pa.ipc.open_stream(pa.py_buffer(self.file)).read_all()
 
     def scanned(self, scan: Scan) -> Any:
         """Return the scanner of the rows that a scan wants.
